@@ -143,7 +143,7 @@ package final class EventHub: Sendable {
                     ?? ContentChunk(subject.text.event(change, withContent: subject.hasContent, now: now))
                 worded[subject.hasContent] = octets
                 var item = EventItem(number: number, key: change.key, sequence: change.sequence, octets: octets)
-                if case .progress(_, let sharedLoad) = change.what { item.progressOf = ObjectIdentifier(sharedLoad) }
+                if case .progress(_, let load) = change.what { item.progressOf = ObjectIdentifier(load) }
                 for mailbox in topic.mailboxes.withLock({ $0 }) { mailbox.put(item, for: topic.number) }
             }
         }

@@ -23,7 +23,7 @@ class LoopLoad {
 final class LoadTicker {
     private struct Entry {
         let load: LoopLoad
-        let sharedLoad: SharedLoad
+        let listed: ActiveLoad
         let beganAt: Int64
         /// Set at the first tick.
         var told: Told?
@@ -62,9 +62,9 @@ final class LoadTicker {
     }
 
     /// A load begins; `end` must follow.
-    func begin(_ load: LoopLoad, _ sharedLoad: SharedLoad) {
+    func begin(_ load: LoopLoad, _ listed: ActiveLoad) {
         load.place = entries.count
-        entries.append(Entry(load: load, sharedLoad: sharedLoad, beganAt: loop.monotonicHere()))
+        entries.append(Entry(load: load, listed: listed, beganAt: loop.monotonicHere()))
         wake()
     }
 
@@ -78,7 +78,7 @@ final class LoadTicker {
     }
 
     /// Cancels all loads under way.
-    func cancelAll() { entries.forEach { $0.sharedLoad.cancel() } }
+    func cancelAll() { entries.forEach { $0.listed.cancel() } }
 
     /// Starts the timer, if there are loads and observers.
     func wake() {
@@ -94,18 +94,18 @@ final class LoadTicker {
     private func tick() {
         guard feed.isHeard else { return }
         let now = loop.time.monotonic()
-        var due = entries.map { ($0.load, $0.sharedLoad, told: $0.told ?? Told($0)) }.filter { $0.told.dueAt <= now }
+        var due = entries.map { ($0.load, $0.listed, told: $0.told ?? Told($0)) }.filter { $0.told.dueAt <= now }
         if due.count > LoadTicker.limit {
             due.sort { $0.told.dueAt < $1.told.dueAt }
             due.removeLast(due.count - LoadTicker.limit)
         }
-        for (load, sharedLoad, var told) in due {
+        for (load, listed, var told) in due {
             // 1 is reported at the end.
-            let fraction = min(told.estimate.update(sharedLoad.transferred, at: Double(now) / 1e9), 0.999)
+            let fraction = min(told.estimate.update(listed.transferred, at: Double(now) / 1e9), 0.999)
             told.dueAt = now + told.interval
             if fraction - told.fraction >= LoadTicker.threshold {
                 told.fraction = fraction
-                load.resource.memory.tellProgress(of: sharedLoad, fraction)
+                load.resource.memory.tellProgress(of: listed, fraction)
             }
             if let place = load.place { entries[place].told = told }
         }

@@ -23,14 +23,14 @@ extension Scenario {
 
     /// How many clients wait for loads of a path.
     package func interest(in path: String) -> Int {
-        resource(path)?.memory.sharedLoads.reduce(0) { $0 + $1.interest } ?? 0
+        resource(path)?.memory.loads.reduce(0) { $0 + $1.interest } ?? 0
     }
 
     /// A GET by a new client, and the end of the load that it caused: the client has the whole response a moment before
     /// others see it in the Resource.
     package func getStored(_ path: String, _ lines: String...) async throws -> WireMessage {
         let response = try await get(path, lines)
-        try await eventually("its load ends") { resource(path)?.memory.sharedLoads.isEmpty ?? true }
+        try await eventually("its load ends") { resource(path)?.memory.loads.isEmpty ?? true }
         return response
     }
 

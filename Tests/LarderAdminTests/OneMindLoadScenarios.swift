@@ -55,7 +55,7 @@ extension OneMindScenarios.Trial {
             word = "failed"
             error = failure
         }
-        try await eventually("the loads end") { resource.memory.sharedLoads.isEmpty }
+        try await eventually("the loads end") { resource.memory.loads.isEmpty }
         let isStored =
             switch plan.action {
             case .answer, .answerStale(_, .maxStale): onlyIfNeeded && isKept && !mayAsk

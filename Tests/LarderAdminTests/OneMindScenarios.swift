@@ -133,7 +133,7 @@ extension OneMindScenarios.Trial {
         if isWaiting {
             notes.append("waits for a load")
             try await eventually("the request waits: \(notes)") {
-                resource.memory.sharedLoads.contains { $0.interest > 1 }
+                resource.memory.loads.contains { $0.interest > 1 }
             }
             try await release()
         }
@@ -141,7 +141,7 @@ extension OneMindScenarios.Trial {
         try await release()
         try await check(explanation, situation.plan, response, isWaiting: isWaiting)
         // A refresh that the origin answers later would say of the next situation that the origin is well.
-        try await eventually("the loads end") { resource.memory.sharedLoads.isEmpty }
+        try await eventually("the loads end") { resource.memory.loads.isEmpty }
         return (explanation.decision.word, response["Connection"] == "close")
     }
 

@@ -46,7 +46,7 @@ extension OneMindScenarios.Trial {
         let state = try await scene.state(path)
         let reported = state["isUpToDate"]?.bool ?? false
         let response = try await ask()
-        try await eventually("the loads end") { resource.memory.sharedLoads.isEmpty }
+        try await eventually("the loads end") { resource.memory.loads.isEmpty }
         let status = response["Cache-Status"] ?? ""
         // A fresh response, or the last failure.
         let isKnown = status.contains("; hit") && !status.contains("detail=") || status.contains("; fwd=")

@@ -208,7 +208,7 @@ struct CollapsingScenarios {
             try await eventually("it has left") { scene.interest(in: "/a") == 0 }
             #expect(!request.wire.isEnded)
             _ = try await scene.lettingTimePass(reaching: .seconds(4)) { try await request.wire.end() }
-            try await eventually("the load is over") { scene.resource("/a")?.memory.sharedLoads.isEmpty != false }
+            try await eventually("the load is over") { scene.resource("/a")?.memory.loads.isEmpty != false }
             request.finish()
         }
     }

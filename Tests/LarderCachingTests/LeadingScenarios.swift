@@ -34,7 +34,7 @@ struct LeadingScenarios {
             let request = try await scene.origin.request()
             await leader.close()
             _ = try await scene.lettingTimePass(reaching: .seconds(4)) { try await request.wire.end() }
-            try await eventually("the load is over") { scene.resource("/a")?.memory.sharedLoads.isEmpty == true }
+            try await eventually("the load is over") { scene.resource("/a")?.memory.loads.isEmpty == true }
             #expect(scene.count(.aborted) == 1)
             scene.origin.answer { _ in .ok(Self.fresh, content: "pears") }
             #expect(try await scene.get("/a").text == "pears")

@@ -282,7 +282,7 @@ struct ResumeScenarios {
             try await eventually("nobody waits") { scene.interest(in: "/a") == 0 }
             _ = try await scene.lettingTimePass(reaching: .seconds(2)) { try await request.wire.end() }
             request.finish()
-            try await eventually("the load is over") { scene.resource("/a")?.memory.sharedLoads.isEmpty != false }
+            try await eventually("the load is over") { scene.resource("/a")?.memory.loads.isEmpty != false }
             async let answer = scene.get("/a")
             try await reply(
                 scene, { #expect($0["Range"] == "bytes=5-") }, with: Self.rest("0123456789", from: 5, Self.tag))

@@ -93,7 +93,7 @@ struct SizeScenarios {
             try await scene.lettingTimePass(.milliseconds(1)) {
                 try await request.wire.write(Array(content[..<(16 << 20)]))
                 let resource = try #require(scene.resource("/a"))
-                let load = try #require(resource.memory.sharedLoads.first)
+                let load = try #require(resource.memory.loads.first)
                 let subject = try scene.proxy.subject(of: scene.url("/a"))
                 try await eventually("most has come") { load.received >= 16 << 20 }
                 switch ending {
@@ -108,7 +108,7 @@ struct SizeScenarios {
                 try await request.wire.write(Array(content[(16 << 20)...]))
                 request.finish()
                 try await eventually("the load has ended") {
-                    load.received == content.count && resource.memory.sharedLoads.isEmpty
+                    load.received == content.count && resource.memory.loads.isEmpty
                 }
                 slow.release()
                 let response = try await slow.response()
@@ -132,7 +132,7 @@ struct SizeScenarios {
             let request = try await scene.origin.request()
             try await scene.lettingTimePass(.milliseconds(1)) {
                 async let replied: Void = reply(request, content, .chunked)
-                let load = try #require(scene.resource("/a")?.memory.sharedLoads.first)
+                let load = try #require(scene.resource("/a")?.memory.loads.first)
                 try await eventually("much has come") { load.received >= 1 << 20 }
                 slow.release()
                 let response = try await slow.response()
@@ -162,7 +162,7 @@ struct SizeScenarios {
             try await eventually("both wait") { scene.interest(in: "/a") == 2 }
             async let replied: Void = reply(request, content, .chunked)
             try await eventually("the origin is held back") {
-                scene.resource("/a")?.memory.sharedLoads.first?.isHoldingBack == true
+                scene.resource("/a")?.memory.loads.first?.shared?.isHoldingBack == true
             }
             #expect(quick.received < 12 << 20)
             slow.release()

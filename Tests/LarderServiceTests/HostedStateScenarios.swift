@@ -436,7 +436,7 @@ struct HostedStateScenarios {
 
 extension Registry {
     /// How many read the loads of a resource.
-    fileprivate func reading(_ resource: Resource) -> Int { resource.memory.sharedLoads.reduce(0) { $0 + $1.interest } }
+    fileprivate func reading(_ resource: Resource) -> Int { resource.memory.loads.reduce(0) { $0 + $1.interest } }
 }
 
 extension Proxy {

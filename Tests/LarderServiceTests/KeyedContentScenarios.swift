@@ -202,7 +202,7 @@ struct KeyedContentScenarios {
             let request = try await scene.origin.request()
             try await eventually("all have joined") {
                 var interest = 0
-                scene.proxy.registry.forEach { interest += $0.memory.sharedLoads.reduce(0) { $0 + $1.interest } }
+                scene.proxy.registry.forEach { interest += $0.memory.loads.reduce(0) { $0 + $1.interest } }
                 return interest == 10
             }
             try await request.reply(Self.fresh, content: "shared")

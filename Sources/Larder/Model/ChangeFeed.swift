@@ -71,7 +71,7 @@ package struct ResourceChange: Sendable {
     package enum Happening: Sendable {
         case event(ResourceEvent)
         /// The progress of a load, 0…1. It does not count as an event: progress is not part of the state.
-        case progress(Double, of: SharedLoad)
+        case progress(Double, of: ActiveLoad)
     }
 
     package let what: Happening
@@ -82,11 +82,11 @@ package struct ResourceChange: Sendable {
     package let sequence: UInt64
     package let snapshot: ResourceMemory.Snapshot
     /// The loads under way.
-    package let sharedLoads: [SharedLoad]
+    package let loads: [ActiveLoad]
     /// The last response that was not stored, if none has been stored since.
     package let unstored: UnstoredResponse?
 
-    package var isLoading: Bool { !sharedLoads.isEmpty }
+    package var isLoading: Bool { !loads.isEmpty }
 }
 
 /// How a load ended, except with new data.

@@ -6,7 +6,7 @@ import LarderIO
 final class HostedLoadDelegate: RequestDelegate {
     private struct Status {
         var id: LoadID?
-        var running: (sharedLoad: SharedLoad, reader: Int)?
+        var running: (load: ActiveLoad, reader: Int)?
         /// For what the daemon does not keep.
         var inner: Request?
         var isCancelled = false
@@ -41,12 +41,12 @@ final class HostedLoadDelegate: RequestDelegate {
         let info = await host.load(
             resource, as: status.withLock { $0.id }, onlyIfNeeded: onlyIfNeeded,
             validating: resource.conditionalBasis(isWanted: true).0?.entity
-        ) { sharedLoad, reader in
+        ) { load, reader in
             let isCancelled = self.status.withLock { status in
-                status.running = (sharedLoad, reader)
+                status.running = (load, reader)
                 return status.isCancelled
             }
-            if isCancelled { sharedLoad.interrupt(reader) }
+            if isCancelled { load.shared?.interrupt(reader) }
         }
         status.withLock { $0.running = nil }
         if let info { completion.complete(info) } else { askAlone(completion) }
@@ -68,16 +68,16 @@ final class HostedLoadDelegate: RequestDelegate {
             status.isCancelled = true
             return (status.running, status.inner)
         }
-        if let (sharedLoad, reader) = running { leave(sharedLoad, reader) }
+        if let (load, reader) = running { leave(load, reader) }
         inner?.cancel()
     }
 
     /// Cancels the load, unless clients wait for it: then it goes on as theirs.
-    private func leave(_ sharedLoad: SharedLoad, _ reader: Int) {
-        guard sharedLoad.interest > 1 else { return sharedLoad.cancel() }
-        sharedLoad.forPrograms.isOwn = false
-        resource.memory.showAgain(sharedLoad)
-        sharedLoad.interrupt(reader)
+    private func leave(_ load: ActiveLoad, _ reader: Int) {
+        guard load.interest > 1 else { return load.cancel() }
+        load.forPrograms.isOwn = false
+        resource.memory.showAgain(load)
+        load.shared?.interrupt(reader)
     }
 
     func repeated() -> any RequestDelegate { HostedLoadDelegate(resource, host, onlyIfNeeded: onlyIfNeeded) }
@@ -87,7 +87,7 @@ final class HostedLoadDelegate: RequestDelegate {
         if let inner { return inner.currentProgress }
         let seconds = Double(resource.service.clock.now.nanoseconds) / 1e9
         return estimate.withLock {
-            $0.update(running?.sharedLoad.transferred ?? TransferProgress.Counters(), at: seconds)
+            $0.update(running?.load.transferred ?? TransferProgress.Counters(), at: seconds)
         }
     }
 }

@@ -2,7 +2,6 @@
 
 package import LarderHTTP
 import LarderIO
-import Synchronization
 
 /// The outcome of a load for a program that looks at its Resource. There is none where no program does.
 package final class ProgramLoad: Sendable {
@@ -70,16 +69,5 @@ package final class ProgramLoad: Sendable {
     package var confirmation: Confirmation? {
         get { state.withLock { $0.confirmation } }
         set { state.withLock { $0.confirmation = newValue } }
-    }
-}
-
-extension SharedLoad {
-    /// The load as programs see it.
-    package var forPrograms: ProgramLoad { programs.load() ?? programs.storeIfNil(ProgramLoad()) }
-
-    /// Whether it becomes one of the loads that programs see: not if a program's own request is that already, nor if it
-    /// asks for parts or does not ask the origin at all.
-    var isNewToPrograms: Bool {
-        !isRemaking && !request.fields.contains(.range) && programs.load()?.id == nil
     }
 }

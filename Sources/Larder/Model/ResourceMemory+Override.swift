@@ -13,9 +13,9 @@ extension ResourceMemory {
             catchUp(&state)
             state.wipeGeneration += 1
             state.unstored = nil
-            let superseded = state.sharedLoads
+            let superseded = state.loads
             endProgress(of: superseded, &state)
-            state.sharedLoads = []
+            state.loads = []
             // The variants in the store must not be loaded beside it.
             state.snapshot = Snapshot(variants: [variant], isStoreRead: true)
             tell(.newData(.localOverride), &state)

@@ -16,18 +16,18 @@ extension ResourceMemory {
             if let program = state.program { return try body(program, &state) }
             let program = ProgramState(resource)
             state.program = program
-            for sharedLoad in state.sharedLoads { programSees(sharedLoad, isFound: true, &state) }
+            for load in state.loads { programSees(load, isFound: true, &state) }
             followed.store(true, ordering: .releasing)
             return try body(program, &state)
         }
     }
 
     /// Shows a load that goes on without the program's request.
-    func showAgain(_ sharedLoad: SharedLoad) {
+    func showAgain(_ load: ActiveLoad) {
         state.withLock { state in
-            sharedLoad.forPrograms.id = nil
-            if state.sharedLoads.contains(where: { $0 === sharedLoad }) {
-                programSees(sharedLoad, isFound: true, &state)
+            load.forPrograms.id = nil
+            if state.loads.contains(where: { $0 === load }) {
+                programSees(load, isFound: true, &state)
             }
         }
     }
@@ -39,7 +39,7 @@ extension ResourceMemory {
     package func noteInvalidation(isForPrograms: Bool = true) {
         state.withLock { state in
             state.invalidationGeneration += 1
-            for sharedLoad in state.sharedLoads { sharedLoad.noteInvalidation() }
+            for load in state.loads { load.outdate() }
             if isForPrograms { invalidateForProgram(&state) }
         }
     }
@@ -55,55 +55,55 @@ extension ResourceMemory {
     // MARK: Transitions
 
     /// A client's load begins, or is found to be under way.
-    func programSees(_ sharedLoad: SharedLoad, isFound: Bool = false, _ state: inout State) {
-        guard state.program != nil, sharedLoad.isNewToPrograms else { return }
+    func programSees(_ load: ActiveLoad, isFound: Bool = false, _ state: inout State) {
+        guard state.program != nil, load.isNewToPrograms else { return }
         transit(&state) { program in
-            let (load, transition) = program.machine.loadStarted(isSilent: isFound)
-            sharedLoad.forPrograms.id = load
+            let (id, transition) = program.machine.loadStarted(isSilent: isFound)
+            load.forPrograms.id = id
             return transition
         }
     }
 
     /// A load ends otherwise than with a response that is kept in memory.
-    func endForProgram(_ sharedLoad: SharedLoad, _ end: LoadEnd, _ state: inout State) {
-        guard state.program != nil, let seen = sharedLoad.programs.load(), let load = seen.takeID() else { return }
+    func endForProgram(_ load: ActiveLoad, _ end: LoadEnd, _ state: inout State) {
+        guard state.program != nil, let seen = load.seenByPrograms, let id = seen.takeID() else { return }
         switch end {
-        case .cancelled: finish(load, .cancelled, &state)
+        case .cancelled: finish(id, .cancelled, &state)
         case .failed(let failure):
             guard case .failure(let error) = seen.outcome else {
-                return finish(load, .error(RequestError(cause: failure.error, timestamp: failure.at)), &state)
+                return finish(id, .error(RequestError(cause: failure.error, timestamp: failure.at)), &state)
             }
-            finish(load, .error(error), &state)
+            finish(id, .error(error), &state)
         case .notModified:
             transit(&state) { program in
                 var outcome = ResourceMachine.LoadOutcome.confirmedByCache
                 if let data = program.machine.latestData.flatMap({ seen.confirmation?.freshened($0) }) {
                     outcome = .notModified(data, version: program.machine.dataVersion)
                 }
-                return program.finish(load, outcome)
+                return program.finish(id, outcome)
             }
-        case .passed: finish(load, seen, &state)
+        case .passed: finish(id, seen, &state)
         }
     }
 
     /// A response is in memory now: that of a load, or the state that a write left.
-    func landForProgram(_ sharedLoad: SharedLoad?, _ state: inout State) {
+    func landForProgram(_ load: ActiveLoad?, _ state: inout State) {
         guard let program = state.program else { return }
-        guard let sharedLoad else { return lookUp(program.machine.loadStarted(isSilent: true).0, for: program) }
-        guard let seen = sharedLoad.programs.load(), let load = seen.takeID() else { return }
-        finish(load, seen, &state)
+        guard let load else { return lookUp(program.machine.loadStarted(isSilent: true).0, for: program) }
+        guard let seen = load.seenByPrograms, let id = seen.takeID() else { return }
+        finish(id, seen, &state)
     }
 
     /// Everything is out of date.
     ///
     /// - Parameter ended: loads under way that are not for this state any more.
-    func invalidateForProgram(ending ended: [SharedLoad] = [], _ state: inout State) {
+    func invalidateForProgram(ending ended: [ActiveLoad] = [], _ state: inout State) {
         cancelForProgram(ended, &state)
         state.program?.machine.invalidated()
     }
 
     /// There is other content in place of the origin's.
-    func overrideForProgram(with entity: AnyEntity, ending ended: [SharedLoad], _ state: inout State) {
+    func overrideForProgram(with entity: AnyEntity, ending ended: [ActiveLoad], _ state: inout State) {
         cancelForProgram(ended, &state)
         transit(&state) { $0.machine.overridden(with: entity) }
     }
@@ -135,8 +135,8 @@ extension ResourceMemory {
         }
     }
 
-    private func cancelForProgram(_ sharedLoads: [SharedLoad], _ state: inout State) {
-        for sharedLoad in sharedLoads { endForProgram(sharedLoad, .cancelled, &state) }
+    private func cancelForProgram(_ loads: [ActiveLoad], _ state: inout State) {
+        for load in loads { endForProgram(load, .cancelled, &state) }
     }
 
     private func finish(_ load: LoadID, _ outcome: ResourceMachine.LoadOutcome, _ state: inout State) {

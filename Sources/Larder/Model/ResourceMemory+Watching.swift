@@ -19,7 +19,7 @@ extension ResourceMemory {
     ) -> ResourceChange {
         ResourceChange(
             what: what, key: publisher.key, service: publisher.service.name, sequence: state.sequence,
-            snapshot: state.snapshot, sharedLoads: state.sharedLoads, unstored: state.unstored)
+            snapshot: state.snapshot, loads: state.loads, unstored: state.unstored)
     }
 
     /// The initial state for a new observer; nil for a Resource without a registry.
@@ -39,13 +39,13 @@ extension ResourceMemory {
     package func removeObserver() {
         let left = state.withLock { state in
             state.observers -= 1
-            return state.observers == 0 ? state.sharedLoads : []
+            return state.observers == 0 ? state.loads : []
         }
-        for sharedLoad in left { sharedLoad.reconsider() }
+        for load in left { load.reconsider() }
     }
 
     /// Has loads that nobody waits for any more be abandoned.
-    func reconsiderLoads() { for sharedLoad in sharedLoads { sharedLoad.reconsider() } }
+    func reconsiderLoads() { for load in loads { load.reconsider() } }
 
     /// Whether the last load came to no answer, or to one that says so.
     package var hasFailed: Bool {
@@ -58,22 +58,22 @@ extension ResourceMemory {
     // MARK: Progress
 
     /// Reports the progress of a load, unless it is over. Nearly free without listeners.
-    package func tellProgress(of sharedLoad: SharedLoad, _ fraction: Double) {
+    package func tellProgress(of load: ActiveLoad, _ fraction: Double) {
         state.withLock { state in
             guard let publisher = state.publisher, publisher.feed.isHeard,
-                state.sharedLoads.contains(where: { $0 === sharedLoad })
+                state.loads.contains(where: { $0 === load })
             else { return }
-            sharedLoad.noteProgressTold()
-            publisher.feed.append(change(.progress(fraction, of: sharedLoad), state, publisher))
+            load.noteProgressTold()
+            publisher.feed.append(change(.progress(fraction, of: load), state, publisher))
         }
     }
 
     /// The last progress of loads that are over now: 1, whatever their outcome (model: PG-01).
-    func endProgress(of sharedLoads: [SharedLoad], _ state: inout State) {
+    func endProgress(of loads: [ActiveLoad], _ state: inout State) {
         guard let publisher = state.publisher, publisher.feed.isHeard else { return }
-        for sharedLoad in sharedLoads
-        where sharedLoad.isProgressTold && state.sharedLoads.contains(where: { $0 === sharedLoad }) {
-            publisher.feed.append(change(.progress(1, of: sharedLoad), state, publisher))
+        for load in loads
+        where load.isProgressTold && state.loads.contains(where: { $0 === load }) {
+            publisher.feed.append(change(.progress(1, of: load), state, publisher))
         }
     }
 }

@@ -48,7 +48,7 @@ package final class ResourceMemory: Sendable {
 
     struct State {
         var snapshot: Snapshot { didSet { oldValue.end() } }
-        var sharedLoads: [SharedLoad] = []
+        var loads: [ActiveLoad] = []
         /// Callers that wait for a read of the store, while one is under way.
         var readers: [UnsafeContinuation<Void, Never>]?
         /// Counts wipes, so that loads begun before one are not stored after it (B-12).
@@ -153,9 +153,9 @@ package final class ResourceMemory: Sendable {
         state.snapshot = Snapshot(isStoreRead: storeIsEmpty)
         state.wipeGeneration += 1
         state.unstored = nil
-        let cancelled = state.sharedLoads
+        let cancelled = state.loads
         endProgress(of: cancelled, &state)
-        state.sharedLoads = []
+        state.loads = []
         // For a wipe of some partitions only, the others have nothing to report.
         if !wasBlank || !cancelled.isEmpty { tell(.newData(.wipe), &state) }
         for _ in cancelled { tell(.requestCancelled, &state) }
@@ -189,12 +189,12 @@ package final class ResourceMemory: Sendable {
 
     /// Puts `variant` first, in place of those that answer the same requests.
     ///
-    /// - Parameters: the values of `generation` and `invalidationSequence` when the load began; `sharedLoad` is that load, which ends with this:
+    /// - Parameters: the values of `generation` and `invalidationSequence` when the load began; `load` is that load, which ends with this:
     ///   new requests find the stored response.
     @discardableResult
     package func land(
         _ variant: Variant, generation: UInt64? = nil, invalidationSequence: UInt64? = nil,
-        ending sharedLoad: SharedLoad? = nil
+        ending load: ActiveLoad? = nil
     ) -> Landing {
         state.withLock { state in
             catchUp(&state)
@@ -203,8 +203,8 @@ package final class ResourceMemory: Sendable {
                 return .superseded
             }
             if let generation, generation != state.generation { return .superseded }
-            if let sharedLoad { endProgress(of: [sharedLoad], &state) }
-            state.sharedLoads = state.sharedLoads.filter { $0 !== sharedLoad }
+            if let load { endProgress(of: [load], &state) }
+            state.loads = state.loads.filter { $0 !== load }
             var kept: [Variant] = []
             var replaced: [Variant] = []
             for other in state.snapshot.variants {
@@ -221,7 +221,7 @@ package final class ResourceMemory: Sendable {
             state.snapshot = Snapshot(variants: [variant] + kept, isStoreRead: state.snapshot.isStoreRead)
             state.unstored = nil
             tell(variant.stored.status.isError ? .error : .newData(.network), &state)
-            landForProgram(sharedLoad, &state)
+            landForProgram(load, &state)
             return .landed(replaced: replaced)
         }
     }
@@ -305,9 +305,9 @@ package final class ResourceMemory: Sendable {
 
     package enum Joining: Sendable {
         /// This load is under way already; the caller reads along.
-        case joined(SharedLoad)
+        case joined(ActiveLoad)
         /// There was none that fits; the caller has to run this one.
-        case started(SharedLoad)
+        case started(ActiveLoad)
         /// There is none, and the state has changed since the caller's look-up: a load has finished. The look-up is to
         /// be repeated.
         case overtaken
@@ -323,38 +323,38 @@ package final class ResourceMemory: Sendable {
     ///     not wait for it. Responses with an error status do not count.
     package func join(
         since decided: Snapshot? = nil, expectingSharedUnlessSince moment: Timestamp? = nil,
-        where isJoinable: (SharedLoad) -> Bool, orStart make: () -> SharedLoad
+        where isJoinable: (ActiveLoad) -> Bool, orStart make: () -> ActiveLoad
     ) -> Joining {
         // Nobody gets what was asked for before an invalidation and asks after it.
-        func fits(_ sharedLoad: SharedLoad) -> Bool { !sharedLoad.isOutdated && isJoinable(sharedLoad) }
+        func fits(_ load: ActiveLoad) -> Bool { !load.isOutdated && isJoinable(load) }
         return state.withLock { state in
             catchUp(&state)
             if let moment, let last = state.unstored, last.at >= moment, !last.status.isError,
-                let sharedLoad = state.sharedLoads.first(where: fits), !sharedLoad.isAnswered
+                let load = state.loads.first(where: fits), !load.isAnswered
             {
                 return .unshared
             }
             // One that has lost its beginning, and so cannot be joined, must not hide a later one.
-            if let sharedLoad = state.sharedLoads.first(where: { fits($0) && $0.retain() }) {
-                return .joined(sharedLoad)
+            if let load = state.loads.first(where: { fits($0) && $0.retain() }) {
+                return .joined(load)
             }
             if let decided, decided !== state.snapshot { return .overtaken }
-            let sharedLoad = make()
-            state.sharedLoads.append(sharedLoad)
+            let load = make()
+            state.loads.append(load)
             tell(.requested, &state)
-            programSees(sharedLoad, &state)
-            return .started(sharedLoad)
+            programSees(load, &state)
+            return .started(load)
         }
     }
 
     /// Removes a load from the list, so that it is no longer joined. One that ended before, or that a wipe ended,
     /// changes nothing.
-    package func retire(_ sharedLoad: SharedLoad, as end: LoadEnd = .passed) {
+    package func retire(_ load: ActiveLoad, as end: LoadEnd = .passed) {
         state.withLock { state in
-            guard state.sharedLoads.contains(where: { $0 === sharedLoad }) else { return }
-            endProgress(of: [sharedLoad], &state)
+            guard state.loads.contains(where: { $0 === load }) else { return }
+            endProgress(of: [load], &state)
             // A new array: the one of most Resources is empty then, and takes no memory.
-            state.sharedLoads = state.sharedLoads.filter { $0 !== sharedLoad }
+            state.loads = state.loads.filter { $0 !== load }
             let snapshot = state.snapshot
             switch end {
             case .passed:
@@ -370,9 +370,9 @@ package final class ResourceMemory: Sendable {
                 if snapshot.failure.map({ $0.at < failure.at }) ?? true { state.snapshot = snapshot.with(failure) }
                 tell(.error, &state)
             }
-            endForProgram(sharedLoad, end, &state)
+            endForProgram(load, end, &state)
         }
     }
 
-    package var sharedLoads: [SharedLoad] { state.withLock { $0.sharedLoads } }
+    package var loads: [ActiveLoad] { state.withLock { $0.loads } }
 }

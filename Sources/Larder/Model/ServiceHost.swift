@@ -29,7 +29,7 @@ package protocol ServiceHost: Sendable {
     ///   - began: receives the load, and the number of the caller as its reader, to follow or interrupt.
     func load(
         _ resource: Resource, as id: LoadID?, onlyIfNeeded: Bool, validating basis: AnyEntity?,
-        began: @escaping @Sendable (SharedLoad, Int) -> Void
+        began: @escaping @Sendable (ActiveLoad, Int) -> Void
     ) async -> ResponseInfo?
     /// The data that is made of what clients get from memory or store; nil if there is none, or it cannot be made.
     func content(of resource: Resource) async -> AnyEntity?

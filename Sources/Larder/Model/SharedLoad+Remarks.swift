@@ -15,6 +15,8 @@ extension SharedLoad {
         /// Whether another daemon's response was found, and the origin was not asked.
         package var isShared = false
 
+        package init() {}
+
         /// All remarks, in the words of `Cache-Status`.
         package var detail: String? {
             guard let unstored else { return sending }
@@ -36,15 +38,6 @@ extension SharedLoad {
         /// An interim response.
         case interim(ResponseHead)
         case answer(Answer)
-    }
-
-    /// How far the load has come, in the model's terms: the request is being sent until there is an answer, which
-    /// counts as its first octet.
-    package var transferred: TransferProgress.Counters {
-        guard let answer = currentAnswer else { return TransferProgress.Counters() }
-        var counters = TransferProgress.Counters(received: Int(clamping: max(1, received)))
-        if case .response(_, let length?, _) = answer { counters.toReceive = Int(clamping: max(1, length)) }
-        return counters
     }
 
     /// A piece of content for one reader.

@@ -2,10 +2,9 @@
 
 package import LarderHTTP
 import LarderIO
-import Synchronization
 
-/// A load under way, shared by every client that waits for it: first its head, then its content as it arrives,
-/// which each reads at its own pace (RFC 9111 §4, collapsed requests).
+/// The response of a load, shared by the clients that wait for it: first its head, then its content as it arrives, which
+/// each reads at its own pace (RFC 9111 §4, collapsed requests).
 ///
 /// One task produces; any number of readers on any loop consume. Content that may be kept in memory is retained
 /// whole; other content passes through a window, and a reader that falls behind the window reads from the spool
@@ -30,7 +29,6 @@ package final class SharedLoad: Sendable {
         /// Clients on their way to becoming readers, which count as interest.
         var expected = 0
         var producer: UnsafeContinuation<Void, Never>?
-        var onCancel: CancelAction?
         var remarks = Remarks()
 
         /// How often its last reader, or whoever else was interested, has left.
@@ -41,30 +39,15 @@ package final class SharedLoad: Sendable {
         var isOver: Bool { trailers != nil || error != nil }
         var isAbandoned: Bool { readers.isEmpty && expected == 0 && !isOver }
 
-        /// Counts a departure after which nobody is left, if it is one; what is to be told then.
-        mutating func depart() -> (onCancel: CancelAction, departure: Int)? {
+        /// Counts a departure after which nobody is left, if it is one.
+        mutating func depart() -> Int? {
             guard isAbandoned else { return nil }
             departures += 1
-            return onCancel.map { ($0, departures) }
+            return departures
         }
     }
 
-    package typealias CancelAction = @Sendable (SharedLoad, CancelReason) -> Void
-
     let state: Lock<State>
-    let told = Atomic<Bool>(false)
-    let outdated = Atomic<Bool>(false)
-    let programs = AtomicLazyReference<ProgramLoad>()
-    /// The request as it goes upstream, and whose `Vary` fields decide who may share the answer.
-    package let request: RequestHead
-    package let startedAt: Timestamp
-    /// Whether the request validates something stored.
-    package let isValidation: Bool
-    let mayBeJoined: Bool
-    /// The configuration that clients of the load get its response by.
-    package let fingerprint: UInt64
-    /// Whether the origin is not asked: a stored response is transformed again.
-    package let isRemaking: Bool
     private let window: Int
     /// The memory budget of completely retained content; without one it is unlimited.
     private let registry: Registry?
@@ -72,16 +55,7 @@ package final class SharedLoad: Sendable {
     /// - Parameters:
     ///   - window: octets retained for readers when the content is not retained whole.
     ///   - expecting: clients that are about to `read`.
-    package init(
-        request: RequestHead, at now: Timestamp, isValidation: Bool, isJoinable: Bool, isRemaking: Bool = false,
-        fingerprint: UInt64 = 0, window: Int, expecting: Int, registry: Registry? = nil
-    ) {
-        self.request = request
-        startedAt = now
-        self.isValidation = isValidation
-        mayBeJoined = isJoinable
-        self.fingerprint = fingerprint
-        self.isRemaking = isRemaking
+    init(window: Int, expecting: Int, registry: Registry? = nil) {
         self.window = window
         self.registry = registry
         state = Lock(State(expected: expecting))
@@ -116,20 +90,35 @@ package final class SharedLoad: Sendable {
         }
     }
 
-    /// Ends a reader, once. When it was the last and the shared load still runs, it is abandoned.
-    package func leave(_ reader: Int) {
-        let (producer, departed) = change {
-            state -> (UnsafeContinuation<Void, Never>?, (onCancel: CancelAction, departure: Int)?) in
-            guard state.readers[reader] != nil else { return (nil, nil) }
+    /// Ends a reader, once. The number of the departure, if it was the last and the load still runs.
+    @discardableResult
+    func leave(_ reader: Int) -> Int? {
+        depart { state in
+            guard state.readers[reader] != nil else { return false }
             state.readers[reader] = nil
             if state.first == reader {
                 state.first = nil
                 state.interims = []
             }
+            return true
+        }
+    }
+
+    /// One of the clients that were about to read does not.
+    func forgo() -> Int? {
+        depart { state in
+            state.expected -= 1
+            return true
+        }
+    }
+
+    private func depart(_ body: (inout State) -> Bool) -> Int? {
+        let (producer, departure) = change { state -> (UnsafeContinuation<Void, Never>?, Int?) in
+            guard body(&state) else { return (nil, nil) }
             return (trim(&state), state.depart())
         }
         producer?.resume()
-        if let departed { departed.onCancel(self, .abandon(departed.departure)) }
+        return departure
     }
 
     /// Wakes a reader that waits: its client went away or its time is up.
@@ -192,11 +181,8 @@ package final class SharedLoad: Sendable {
         }
     }
 
-    /// Further information about the load once there is an answer. The producer sets it first.
-    package var remarks: Remarks {
-        get { state.withLock { $0.remarks } }
-        set { state.withLock { $0.remarks = newValue } }
-    }
+    /// Further information about the load once there is an answer.
+    package var remarks: Remarks { state.withLock { $0.remarks } }
 
     /// The answer, if there is one.
     package var currentAnswer: Answer? { state.withLock { $0.answer } }
@@ -204,23 +190,7 @@ package final class SharedLoad: Sendable {
     /// Octets of content that have arrived so far.
     package var received: Int64 { state.withLock { $0.content.end } }
 
-    /// Cancels the load, even if others wait for it.
-    package func cancel() { state.withLock { $0.onCancel }?(self, .cancel) }
-
     // MARK: Producing
-
-    /// Requests to a running load.
-    package enum CancelReason: Sendable {
-        /// The last reader has left, or the last one who was interested otherwise: the how manieth time.
-        case abandon(Int)
-        /// It is to end even if others wait for it.
-        case cancel
-    }
-
-    /// Calls `action` with this shared load for every request to the load, from then on until it ends.
-    package func onCancel(_ action: @escaping CancelAction) {
-        state.withLock { $0.onCancel = action }
-    }
 
     /// Tells the first reader of an interim response, if it is there.
     package func announce(interim head: ResponseHead) {
@@ -233,11 +203,13 @@ package final class SharedLoad: Sendable {
     ///   - retains: keeps all content for the memory tier, if there is room for it. Room for `expected` octets is
     ///     reserved now; for more it is reserved as they arrive.
     package func announce(
-        _ answer: Answer, retains: Bool = false, expected: Int = 0, spool: (any ContentReader)? = nil
+        _ answer: Answer, _ remarks: Remarks = Remarks(), retains: Bool = false, expected: Int = 0,
+        spool: (any ContentReader)? = nil
     ) {
         let isRoom = retains && reserve(expected)
         wakeAll { state in
             state.answer = answer
+            state.remarks = remarks
             state.retains = isRoom
             state.reserved = isRoom && registry != nil ? expected : 0
             state.spool = spool
@@ -317,29 +289,31 @@ package final class SharedLoad: Sendable {
                 state.spool = nil
                 _ = trim(&state)
             }
-            // It may hold what holds this shared load.
-            state.onCancel = nil
         }
     }
 
     /// Tells the readers everything at once: what became of the request, and all of the content.
-    package func conclude(_ answer: Answer, content: [ContentChunk] = [], trailers: Fields = Fields()) {
+    package func conclude(
+        _ answer: Answer, _ remarks: Remarks, content: [ContentChunk] = [], trailers: Fields = Fields()
+    ) {
         wakeAll { state in
             state.answer = answer
+            state.remarks = remarks
             for chunk in content { state.content.append(chunk) }
             state.trailers = trailers
-            state.onCancel = nil
             _ = trim(&state)
         }
     }
 
     /// The load broke off; readers get the content received before, then the error.
-    package func fail(_ error: any Error) {
+    package func fail(_ error: any Error, _ remarks: Remarks = Remarks()) {
         wakeAll { state in
             state.error = error
             state.retains = false
-            state.onCancel = nil
-            if state.answer == nil { state.answer = .failed(error) }
+            if state.answer == nil {
+                state.answer = .failed(error)
+                state.remarks = remarks
+            }
         }
     }
 

@@ -67,7 +67,7 @@ final class DaemonHost: ServiceHost {
 
     func load(
         _ resource: Resource, as id: LoadID?, onlyIfNeeded: Bool, validating basis: AnyEntity?,
-        began: @escaping @Sendable (SharedLoad, Int) -> Void
+        began: @escaping @Sendable (ActiveLoad, Int) -> Void
     ) async -> ResponseInfo? {
         await proxy?.load(resource, as: id, onlyIfNeeded: onlyIfNeeded, validating: basis, began: began)
     }

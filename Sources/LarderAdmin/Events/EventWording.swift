@@ -36,7 +36,7 @@ struct EventWording: EventText {
         let event: ResourceEvent
         switch change.what {
         case .event(let happened): event = happened
-        case .progress(let fraction, let sharedLoad): return EventWording.progress(fraction, of: sharedLoad, change)
+        case .progress(let fraction, let load): return EventWording.progress(fraction, of: load, change)
         }
         var data: JSONObject = ["event": .string(event.name)]
         if case .newData(let source) = event { data["source"] = .string(source.rawValue) }
@@ -52,14 +52,14 @@ struct EventWording: EventText {
     }
 
     /// It has no `id`, as missing one does not matter.
-    private static func progress(_ fraction: Double, of sharedLoad: SharedLoad, _ change: ResourceChange) -> [UInt8] {
+    private static func progress(_ fraction: Double, of load: ActiveLoad, _ change: ResourceChange) -> [UInt8] {
         var data: JSONObject = [
             "event": "progress", "url": .string(change.key.url), "service": .string(change.service),
         ]
         if !change.key.partitionName.isEmpty { data["partition"] = .string(change.key.partitionName) }
         data["progress"] = .decimal(fraction, places: 3)
-        data["bytes"] = .integer(sharedLoad.received)
-        data["started"] = .time(sharedLoad.startedAt)
+        data["bytes"] = .integer(load.received)
+        data["started"] = .time(load.startedAt)
         return octets(id: nil, data)
     }
 
@@ -135,5 +135,5 @@ struct EventWording: EventText {
 
 extension ResourceChange {
     /// Whether nothing is known about the resource.
-    var isBlank: Bool { snapshot.variants.isEmpty && snapshot.failure == nil && sharedLoads.isEmpty && unstored == nil }
+    var isBlank: Bool { snapshot.variants.isEmpty && snapshot.failure == nil && loads.isEmpty && unstored == nil }
 }

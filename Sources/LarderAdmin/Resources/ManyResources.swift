@@ -84,10 +84,10 @@ struct ManyResources {
     func cancelLoads() async throws -> Int {
         let count = Atomic<Int>(0)
         _ = try await walk { resource, _ in
-            let sharedLoads = resource.memory.sharedLoads
-            for sharedLoad in sharedLoads { sharedLoad.cancel() }
-            count.add(sharedLoads.count, ordering: .relaxed)
-            return !sharedLoads.isEmpty
+            let loads = resource.memory.loads
+            for load in loads { load.cancel() }
+            count.add(loads.count, ordering: .relaxed)
+            return !loads.isEmpty
         }
         return count.load(ordering: .relaxed)
     }
@@ -162,7 +162,7 @@ struct ManyResources {
         }
         let count = try await walk { resource, _ in
             // Of what group they are is not known yet: nobody who asks from now on is to get it.
-            if !resource.memory.sharedLoads.isEmpty { resource.memory.noteInvalidation(isForPrograms: false) }
+            if !resource.memory.loads.isEmpty { resource.memory.noteInvalidation(isForPrograms: false) }
             guard !resource.memory.removeVariants(where: { selection.accepts($0.stored) }).isEmpty else {
                 return false
             }

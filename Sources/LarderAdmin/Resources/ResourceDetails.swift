@@ -83,7 +83,7 @@ struct ResourceDetails {
         var lines = [
             ResourceLine(
                 url: key.url, service: service.name, partition: partition, variants: variants,
-                isLoading: !(memory?.sharedLoads.isEmpty ?? true), hasFailed: snapshot?.failure != nil,
+                isLoading: !(memory?.loads.isEmpty ?? true), hasFailed: snapshot?.failure != nil,
                 isInMemory: !(snapshot?.variants.isEmpty ?? true), isOnDisk: !stored.isEmpty, hits: memory?.hits ?? 0,
                 isPinned: proxy.isPinned(subject, in: partition))
         ]
@@ -92,7 +92,7 @@ struct ResourceDetails {
         var object = JSONObject()
         for name in summary.names where !["url", "service", "variants"].contains(name) { object[name] = summary[name] }
         let state = StateReport(
-            variants, failure: snapshot?.failure, sharedLoads: memory?.sharedLoads ?? [], unstored: memory?.unstored,
+            variants, failure: snapshot?.failure, loads: memory?.loads ?? [], unstored: memory?.unstored,
             of: subject, in: partition, in: proxy, now: now
         ).json(withContent: false)
         for name in ["isUpToDate", "isLoading", "timestamp", "latestData", "latestError"] { object[name] = state[name] }

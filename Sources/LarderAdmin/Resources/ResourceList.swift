@@ -176,7 +176,7 @@ extension ResourceLine {
         let snapshot = memory.snapshot
         self.init(
             url: resource.key.url, service: service.name, partition: resource.partition, variants: snapshot.variants,
-            isLoading: !memory.sharedLoads.isEmpty, hasFailed: snapshot.failure != nil, isInMemory: true,
+            isLoading: !memory.loads.isEmpty, hasFailed: snapshot.failure != nil, isInMemory: true,
             isOnDisk: diskTier?.mayContain(resource.key.url, partition: resource.partition, service: service.name)
                 ?? false, hits: memory.hits, isPinned: diskTier?.isPinned(resource, service: service) ?? false)
     }

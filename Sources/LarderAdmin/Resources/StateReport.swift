@@ -10,7 +10,7 @@ struct StateReport {
     /// Newest first.
     private let variants: [Variant]
     private let failure: LoadFailure?
-    private let sharedLoads: [SharedLoad]
+    private let loads: [ActiveLoad]
     private let unstored: UnstoredResponse?
     private let now: Timestamp
     /// Whether a plain request for the newest variant would be answered without asking the origin.
@@ -21,7 +21,7 @@ struct StateReport {
 
     init(_ change: ResourceChange, in proxy: Proxy, now: Timestamp) {
         self.init(
-            change.snapshot.variants, failure: change.snapshot.failure, sharedLoads: change.sharedLoads,
+            change.snapshot.variants, failure: change.snapshot.failure, loads: change.loads,
             unstored: change.unstored, of: proxy.subject(of: change.key),
             in: Larder.Partition(change.key.partitionName), in: proxy, now: now)
     }
@@ -30,12 +30,12 @@ struct StateReport {
     ///   - variants: all variants, newest first, in memory or in the store.
     ///   - subject: nil where the service is gone.
     init(
-        _ variants: [Variant], failure: LoadFailure?, sharedLoads: [SharedLoad], unstored: UnstoredResponse?,
+        _ variants: [Variant], failure: LoadFailure?, loads: [ActiveLoad], unstored: UnstoredResponse?,
         of subject: ResourceSubject?, in partition: Larder.Partition, in proxy: Proxy, now: Timestamp
     ) {
         self.variants = variants
         self.failure = failure
-        self.sharedLoads = sharedLoads
+        self.loads = loads
         self.unstored = unstored
         self.now = now
         isUpToDate =
@@ -44,12 +44,12 @@ struct StateReport {
 
     func json(withContent: Bool) -> JSONObject {
         var state: JSONObject = [
-            "isLoading": .bool(!sharedLoads.isEmpty), "isUpToDate": .bool(isUpToDate),
+            "isLoading": .bool(!loads.isEmpty), "isUpToDate": .bool(isUpToDate),
             "timestamp": timestamp.map { .time($0) } ?? .null,
             "latestData": latestData.map { .object(json(of: $0, withContent: withContent)) } ?? .null,
             "latestError": latestError ?? .null,
         ]
-        state["loads"] = .array(sharedLoads.map(StateReport.json))
+        state["loads"] = .array(loads.map(StateReport.json))
         state["variants"] = .integer(variants.count)
         return state
     }
@@ -106,11 +106,11 @@ struct StateReport {
         return String(validating: octets, as: UTF8.self).map { .string($0) }
     }
 
-    static func json(_ sharedLoad: SharedLoad) -> JSONValue {
+    static func json(_ load: ActiveLoad) -> JSONValue {
         [
-            "started": .time(sharedLoad.startedAt), "kind": .string(sharedLoad.isValidation ? "validation" : "load"),
-            "clients": .integer(sharedLoad.interest), "hasHead": .bool(sharedLoad.isAnswered),
-            "bytes": .integer(sharedLoad.received),
+            "started": .time(load.startedAt), "kind": .string(load.isValidation ? "validation" : "load"),
+            "clients": .integer(load.interest), "hasHead": .bool(load.isAnswered),
+            "bytes": .integer(load.received),
         ]
     }
 }

@@ -7,7 +7,7 @@ import LarderRules
 /// Changes between the start of a load and its end.
 extension Load {
     /// Whether whoever needs this load can wait for `other` instead: it is for others, too, by the same configuration.
-    func mayJoin(_ other: SharedLoad) -> Bool {
+    func mayJoin(_ other: ActiveLoad) -> Bool {
         isJoinable && other.isJoinable && other.fingerprint == configuration.fingerprint
     }
 

@@ -19,10 +19,10 @@ extension Load {
         // Combined parts are written when they are complete, in memory.
         let writer = held == nil ? beginWriting(stored, length: received.length) : nil
         let keepsInMemory = context.keepsInMemory(received.length)
-        sharedLoad.announce(
-            .response(received.head, length: received.length, stored: stored), retains: keepsInMemory,
+        let shared = announce(
+            received.head, length: received.length, stored: stored, retains: keepsInMemory,
             expected: received.length.map(Int.init) ?? 0, spool: writer)
-        let sink = ContentSink(sharedLoad, context, writer: writer, keepsInMemory: keepsInMemory)
+        let sink = ContentSink(shared, context, writer: writer, keepsInMemory: keepsInMemory)
         do {
             try await stream(response, into: sink)
         } catch {
@@ -62,10 +62,10 @@ extension Load {
         let writer =
             mayStore && part == nil && context.mayKeep(span.count)
             ? beginWriting(stored, length: span.count) : nil
-        sharedLoad.announce(
-            .response(head, length: span.count, stored: mayStore ? stored : nil), retains: keepsInMemory,
+        let shared = announce(
+            head, length: span.count, stored: mayStore ? stored : nil, retains: keepsInMemory,
             expected: Int(clamping: span.count), spool: writer)
-        let sink = ContentSink(sharedLoad, context, writer: writer, keepsInMemory: keepsInMemory)
+        let sink = ContentSink(shared, context, writer: writer, keepsInMemory: keepsInMemory)
         do {
             try await pour(source, span.first..<filled.range.first, of: rangeFill, into: sink)
             try await pour(response, until: filled.range.last + 1 - span.first, of: rangeFill, into: sink)
@@ -187,7 +187,7 @@ extension Load {
         }
         let isStored = sink.writer?.finishCut(
             head: StoredResponseCoding.encode(cut, normalises: policy.normalisedVary))
-        if let content = sharedLoad.retainedContent {
+        if let content = listed.shared?.retainedContent {
             let variant = variant(cut, content)
             if memory.landPart(
                 variant, replacing: held, generation: generation, invalidationSequence: invalidationSequence)
@@ -211,7 +211,7 @@ extension Load {
         var isStored = sink.writer?.finish() ?? false
         defer { if isStored, isSuperseded(stored) { removeFromStore(stored) } }
         guard isWanted else { return }
-        guard let content = sharedLoad.retainedContent else {
+        guard let content = listed.shared?.retainedContent else {
             if isStored, !isSuperseded(stored) {
                 memory.forgetStoreRead(variance: stored.variance, generation: generation)
             }

@@ -79,8 +79,8 @@ extension Load {
             chosen.durability == .memory ? nil : beginWriting(stored, length: chosen.entity.content.length)
         for chunk in chunks { writer?.append(chunk) }
         guard let variant = land(stored, writer, chunks) else { return nil }
-        sharedLoad.remarks.isShared = true
-        sharedLoad.conclude(.settled(variant))
+        remarks.isShared = true
+        listed.shared?.conclude(.settled(variant), remarks)
         return variant
     }
 
@@ -104,8 +104,8 @@ extension Load {
         land(stored, writer, nil)
         let found = await diskTier.variant(like: stored, of: resource, service, configuration)
         guard let found, !isSuperseded(stored) else { return nil }
-        sharedLoad.remarks.isShared = true
-        sharedLoad.conclude(.settled(found))
+        remarks.isShared = true
+        listed.shared?.conclude(.settled(found), remarks)
         return found
     }
 

@@ -35,11 +35,11 @@ extension Load {
     /// Shows a response that no transformer has changed for clients.
     func show(_ received: ReceivedResponse) async {
         guard let shown else { return }
-        guard isForAll(received) else { return sharedLoad.forPrograms.isForClientAlone = true }
+        guard isForAll(received) else { return listed.forPrograms.isForClientAlone = true }
         let (head, times) = (received.head, received.times)
         guard let octets = shown.joined else {
             let error = UpstreamTooLarge(limit: context.memoryObjectLimit)
-            return sharedLoad.forPrograms.outcome = .failure(resource.failure(error, at: times.response))
+            return listed.forPrograms.outcome = .failure(resource.failure(error, at: times.response))
         }
         let limit = context.memoryObjectLimit
         let result =
@@ -61,8 +61,8 @@ extension Load {
 
     /// Shows the pipeline's result for a response.
     func show(_ response: Response, of received: ReceivedResponse) {
-        guard isForAll(received) else { return sharedLoad.forPrograms.isForClientAlone = true }
-        sharedLoad.forPrograms.outcome = response.mapError { resource.failure($0, at: $0.timestamp) }
+        guard isForAll(received) else { return listed.forPrograms.isForClientAlone = true }
+        listed.forPrograms.outcome = response.mapError { resource.failure($0, at: $0.timestamp) }
     }
 
     func failureForPrograms(_ error: any Error) -> RequestError { resource.failure(error, at: context.now()) }
@@ -70,7 +70,7 @@ extension Load {
     /// Whether the response says something about the state of the Resource: not one that was made for a single client
     /// among others.
     private func isForAll(_ received: ReceivedResponse) -> Bool {
-        if received.isKept || sharedLoad.forPrograms.isOwn || resource.partition.isOfUser { return true }
+        if received.isKept || listed.forPrograms.isOwn || resource.partition.isOfUser { return true }
         let request = clientHead.fields
         guard !request.contains(.authorization), !request.contains(.cookie), !received.head.fields.contains(.setCookie)
         else { return false }

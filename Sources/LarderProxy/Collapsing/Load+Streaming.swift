@@ -15,8 +15,8 @@ extension Load {
     func pass(_ response: UpstreamResponse, _ received: ReceivedResponse, after early: [ContentChunk] = []) async throws
     {
         note(received.unstored)
-        sharedLoad.announce(.response(received.head, length: received.length, stored: nil))
-        let sink = ContentSink(sharedLoad, context, writer: nil, keepsInMemory: false)
+        let shared = announce(received.head, length: received.length, stored: nil)
+        let sink = ContentSink(shared, context, writer: nil, keepsInMemory: false)
         await sink.give(early)
         early.forEach { shown?.append($0) }
         try await stream(response, into: sink)
@@ -29,7 +29,7 @@ extension Load {
         sharedTurn?.giveNothing()
         resource.memory.unstored = unstored
         context.registry.pass(resource)
-        sharedLoad.remarks.unstored = unstored.reason
+        remarks.unstored = unstored.reason
         context.counters.count(.unstored(unstored.reason))
     }
 
@@ -46,10 +46,10 @@ extension Load {
     ) async throws {
         noteUnsharedLength(received.length)
         let keepsInMemory = context.keepsInMemory(received.length)
-        sharedLoad.announce(
-            .response(received.head, length: received.length, stored: stored), retains: keepsInMemory,
+        let shared = announce(
+            received.head, length: received.length, stored: stored, retains: keepsInMemory,
             expected: received.length.map(Int.init) ?? 0, spool: writer)
-        let sink = ContentSink(sharedLoad, context, writer: writer, keepsInMemory: keepsInMemory)
+        let sink = ContentSink(shared, context, writer: writer, keepsInMemory: keepsInMemory)
         await sink.give(early)
         early.forEach { shown?.append($0) }
         let streamed: Streamed
@@ -84,21 +84,21 @@ extension Load {
         switch disposition {
         case .isKept where !isWhole(received.head, endingIn: content.flatMap(\.bytes)):
             note(UnstoredResponse(received.head, at: context.now(), .allPassed, isCut: true))
-            resource.memory.retire(sharedLoad)
+            resource.memory.retire(listed)
             answer = .response(received.head, length: length, stored: nil)
-            sharedLoad.conclude(answer)
+            listed.shared?.conclude(answer, remarks)
         case .passes:
             note(received.unstored)
-            resource.memory.retire(sharedLoad)
+            resource.memory.retire(listed)
             answer = .response(received.head, length: length, stored: nil)
-            sharedLoad.conclude(answer)
+            listed.shared?.conclude(answer, remarks)
         case .isKept where context.keepsInMemory(Int64(count)) && context.mayKeep(Int64(count)):
             let stored = received.storedResponse()
             let writer = beginWriting(stored, received)
             for chunk in content { writer?.append(chunk) }
             land(stored, writer, content)
             answer = .response(received.head, length: length, stored: stored)
-            sharedLoad.conclude(answer, content: content, trailers: response.trailers)
+            listed.shared?.conclude(answer, remarks, content: content, trailers: response.trailers)
         default: return nil
         }
         context.counters.add(.received, count)
@@ -139,8 +139,8 @@ extension Load {
     ///
     /// - Parameter pace: when the content of a stream had come.
     func complete(_ stored: StoredResponse, _ writer: EntityWriter?, trailers: Fields, pace: StreamPace? = nil) {
-        land(stored, writer, sharedLoad.retainedContent, pace)
-        sharedLoad.finish(trailers: trailers)
+        land(stored, writer, listed.shared?.retainedContent, pace)
+        listed.shared?.finish(trailers: trailers)
     }
 
     /// Makes the response a variant of its Resource, where later requests find it. The load can no longer be joined.
@@ -177,11 +177,11 @@ extension Load {
                 noteAhead(nil)
                 shareFromDisk(stored)
             }
-            memory.retire(sharedLoad)
+            memory.retire(listed)
             return nil
         }
         guard let policy else {
-            memory.retire(sharedLoad)
+            memory.retire(listed)
             return nil
         }
         let judged = policy == self.policy ? stored : stored.marked(stored.standing, policy: policy)
@@ -192,7 +192,7 @@ extension Load {
             storedAt: stored.responseTime, via: ProxyConfiguration.via,
             fingerprint: configuration.fingerprint, pace: pace)
         if case .landed(let replaced) = memory.land(
-            variant, generation: generation, invalidationSequence: invalidationSequence, ending: sharedLoad)
+            variant, generation: generation, invalidationSequence: invalidationSequence, ending: listed)
         {
             judgeAgain(after: policy)
             context.diskTier?.removeReplaced(replaced, by: variant, of: resource, service: service)
@@ -205,14 +205,14 @@ extension Load {
         // Otherwise it may be a later load that wrote it.
         if isStored { context.diskTier?.remove(variant, of: resource, service: service) }
         ownCaches?.empty()
-        memory.retire(sharedLoad)
+        memory.retire(listed)
         return nil
     }
 
     /// The load can no longer be joined: new requests find the stored response.
     func finish(_ trailers: Fields) {
-        resource.memory.retire(sharedLoad)
-        sharedLoad.finish(trailers: trailers)
+        resource.memory.retire(listed)
+        listed.shared?.finish(trailers: trailers)
     }
 }
 

@@ -91,8 +91,8 @@ extension Load {
         // Whether it may be shared depends on the origin's response, whatever the pipeline returned.
         let stored = received.isKept ? received.storedResponse() : nil
         if !received.isKept { note(received.unstored) }
-        sharedLoad.announce(.response(made.head, length: Int64(made.length), stored: stored), retains: true)
-        made.chunks.forEach(sharedLoad.append)
+        let shared = announce(made.head, length: Int64(made.length), stored: stored, retains: true)
+        made.chunks.forEach(shared.append)
         if let stored, !made.isRefusal { land(made, stored, writer) } else { writer?.abort() }
         finish(made.isTransformed ? Fields() : trailers)
     }
@@ -116,7 +116,7 @@ extension Load {
             guard
                 case .landed(let replaced) = memory.land(
                     variant, generation: generation, invalidationSequence: invalidationSequence,
-                    ending: sharedLoad)
+                    ending: listed)
             else {
                 if isStored { diskTier?.remove(variant, of: resource, service: service) }
                 ownCaches?.empty()
@@ -177,9 +177,9 @@ extension Load {
                 request: variant.stored.requestTime, response: variant.stored.responseTime)
             let made = try await make(of: head, times, content)
             guard !made.isRefusal else {
-                sharedLoad.announce(
-                    .response(made.head, length: Int64(made.length), stored: variant.stored), retains: true)
-                made.chunks.forEach(sharedLoad.append)
+                let shared = announce(
+                    made.head, length: Int64(made.length), stored: variant.stored, retains: true)
+                made.chunks.forEach(shared.append)
                 return finish(Fields())
             }
             let stored =
@@ -202,8 +202,8 @@ extension Load {
 
     /// Has the readers repeat their lookup.
     private func settle(by variant: Variant) {
-        sharedLoad.announce(.settled(variant))
-        finish(Fields())
+        resource.memory.retire(listed)
+        listed.shared?.conclude(.settled(variant), remarks)
     }
 
     /// All content of a stored response; nil when it cannot be read.

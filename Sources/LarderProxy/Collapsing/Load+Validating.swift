@@ -30,11 +30,11 @@ extension Load {
         // A response for one client is not stored; that client gets it all the same.
         if !answer.stored.fields.contains(.setCookie) { cookies = response.head.fields[all: .setCookie] }
         if shown != nil {
-            sharedLoad.forPrograms.confirmation = ProgramLoad.Confirmation(
+            listed.forPrograms.confirmation = ProgramLoad.Confirmation(
                 response.head, of: variant.stored.fields, requestTime: times.request, responseTime: times.response)
         }
-        memory.retire(sharedLoad, as: .notModified)
-        sharedLoad.conclude(.settled(answer))
+        memory.retire(listed, as: .notModified)
+        listed.shared?.conclude(.settled(answer), remarks)
         share(answer)
         return answer
     }

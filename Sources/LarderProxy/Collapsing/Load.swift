@@ -5,6 +5,7 @@ import LarderHTTP
 import LarderIO
 import LarderRules
 import LarderShared
+import LarderStores
 import LarderUpstream
 
 /// One load, with everything it needs from the client that started it, so that it can outlive that client. It asks the
@@ -52,12 +53,19 @@ final class Load: LoopLoad {
     /// Which addresses the client may reach.
     let allowsAddress: (SocketAddress) -> Bool
 
-    /// The waiting exchanges read it; created once it is certain that no equal load is under way.
-    private(set) lazy var sharedLoad = SharedLoad(
+    /// As its Resource lists it; made once it is certain that no equal load is under way.
+    private(set) lazy var listed = ActiveLoad(
         request: clientHead, at: context.now(), isValidation: validating != nil,
         isJoinable: isJoinable && remaking == nil, isRemaking: remaking != nil,
-        fingerprint: configuration.fingerprint, window: context.proxy.pieceSize, expecting: 1,
-        registry: context.registry)
+        fingerprint: configuration.fingerprint, window: context.proxy.pieceSize, hasClient: hasClient,
+        registry: context.registry, onCancel: cancelling)
+    /// Further information about its response.
+    var remarks = SharedLoad.Remarks()
+    /// Whether its first client is still there.
+    private var hasClient: Bool
+    /// The first client's number, once it reads what is shared.
+    private var firstReader: Int?
+    private var hasEnded = false
     /// The Resource's generation when the load began: a load that began before a wipe or an invalidation is not stored
     /// after it.
     private(set) var generation: UInt64 = 0
@@ -91,6 +99,7 @@ final class Load: LoopLoad {
         self.content = content
         self.validating = validating
         self.isBackground = isBackground
+        hasClient = !isBackground
         self.isJoinable = isJoinable
         self.network = network
         allowsAddress = service.allowedAddresses(for: uri, from: network)
@@ -115,6 +124,7 @@ final class Load: LoopLoad {
 
     /// Runs the load in a task of its own.
     func start() {
+        if hasClient { _ = listed.share() }
         context.spawn {
             self.begin()
             await self.conclude {
@@ -136,12 +146,11 @@ final class Load: LoopLoad {
         invalidationSequence = resource.memory.invalidationSequence
         generation = resource.memory.generation
         if resource.memory.isFollowed { shown = ShownContent(limit: context.memoryObjectLimit) }
-        context.ticker.begin(self, sharedLoad)
-        if isBackground { sharedLoad.leave(sharedLoad.read()) }
-        watchForCancellation()
+        context.ticker.begin(self, listed)
     }
 
     func end() {
+        hasEnded = true
         sharedTurn?.giveUp()
         context.ticker.end(self)
     }
@@ -163,32 +172,66 @@ final class Load: LoopLoad {
         if !abort.isAborted { remember(error) }
         let now = context.now()
         let failure = LoadFailure(at: now, retryAt: now, error: error)
-        if shown != nil { sharedLoad.forPrograms.outcome = .failure(failureForPrograms(error)) }
-        resource.memory.retire(sharedLoad, as: abort.isAborted ? .cancelled : .failed(failure))
-        sharedLoad.fail(error)
+        if shown != nil { listed.forPrograms.outcome = .failure(failureForPrograms(error)) }
+        resource.memory.retire(listed, as: abort.isAborted ? .cancelled : .failed(failure))
+        listed.shared?.fail(error, remarks)
         end()
     }
 
     /// When all clients have left, the load is cancelled after a grace period (T-15), which begins anew with the last who
     /// leaves; an operator can cancel one with waiting clients.
-    private func watchForCancellation() {
+    private var cancelling: ActiveLoad.CancelAction {
         let grace = isBackground ? nil : configuration.abandonDelay
         let (loop, resource, abort) = (context.loop, resource, Confined(abort))
-        sharedLoad.onCancel { sharedLoad, reason in
+        return { load, reason in
             loop.execute { loop in
                 switch reason {
                 case .cancel: abort.value.abort()
                 case .abandon(let departure):
                     guard let grace else { return }
                     loop.timer(after: grace) {
-                        guard !resource.memory.hasInterest, sharedLoad.closeIfAbandoned(since: departure) else {
-                            return
-                        }
+                        guard !resource.memory.hasInterest, load.closeIfAbandoned(since: departure) else { return }
                         abort.value.abort()
                     }
                 }
             }
         }
+    }
+
+    // MARK: Clients
+
+    /// The first client reads what is shared.
+    func readAsFirst() -> (SharedLoad, reader: Int) {
+        let shared = listed.share()
+        let reader = shared.read(isFirst: true)
+        firstReader = reader
+        return (shared, reader)
+    }
+
+    /// The first client has its response, or is gone.
+    func dismissClient() {
+        leader = nil
+        guard hasClient else { return }
+        hasClient = false
+        if let firstReader {
+            listed.shared?.interrupt(firstReader)
+            listed.leave(firstReader)
+        } else if !hasEnded || listed.shared != nil {
+            // Others can join it until it is abandoned.
+            listed.forgo()
+        }
+    }
+
+    /// Announces a response whose content follows to all who read it.
+    func announce(
+        _ head: ResponseHead, length: Int64?, stored: StoredResponse?, retains: Bool = false, expected: Int = 0,
+        spool: EntityWriter? = nil
+    ) -> SharedLoad {
+        let shared = listed.share()
+        shared.announce(
+            .response(head, length: length, stored: stored), remarks, retains: retains, expected: expected,
+            spool: spool)
+        return shared
     }
 
     // MARK: The request
@@ -254,7 +297,7 @@ final class Load: LoopLoad {
     }
 
     private func announce(interim head: ResponseHead) {
-        if let leader { leader(head) } else { sharedLoad.announce(interim: head) }
+        if let leader { leader(head) } else { listed.shared?.announce(interim: head) }
     }
 
     private func disposition(of received: ReceivedResponse) -> Disposition {
@@ -268,7 +311,7 @@ final class Load: LoopLoad {
     ) async throws -> UpstreamResponse {
         let response: UpstreamResponse
         if let sender {
-            defer { if let remark = sender.remark { sharedLoad.remarks.sending = remark } }
+            defer { if let remark = sender.remark { remarks.sending = remark } }
             let client = InboundSender.Asking(head: clientHead, policy: policy, stored: variant?.stored.fields)
             response = try await sender.send(request, for: client)
             processed = sender.result(for: response)

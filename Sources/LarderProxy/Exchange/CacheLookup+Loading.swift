@@ -38,23 +38,23 @@ extension CacheLookup {
         let joining = resource.memory.join(
             since: load.isJoinable ? snapshot : nil,
             expectingSharedUnlessSince: context.now() - CacheLookup.unsharedPeriod,
-            where: { load.mayJoin($0) && $0 !== passedOver }, orStart: { load.sharedLoad })
+            where: { load.mayJoin($0) && $0 !== passedOver }, orStart: { load.listed })
         let outcome: LoadedAnswer.Outcome
         switch joining {
         case .overtaken: outcome = .decidedAnew
         case .unshared: outcome = .askedAlone
         case .started:
             outcome = try await LoadedAnswer(lookup: self, status: status, fallback: variant ?? fallback).lead(load)
-        case .joined(let sharedLoad):
+        case .joined(let load):
             outcome = try await LoadedAnswer(
                 lookup: self, status: status.collapsed(true), fallback: variant ?? fallback
-            ).follow(sharedLoad)
+            ).follow(load)
         }
         switch outcome {
         case .answered: return true
         case .decidedAnew: return false
         case .askedAlone: asksAlone = true
-        case .passedOver(let sharedLoad): self.passedOver = sharedLoad
+        case .passedOver(let load): self.passedOver = load
         }
         return false
     }

@@ -55,7 +55,7 @@ private struct SharedReading: ExchangeStep {
     func find(beside snapshot: ResourceMemory.Snapshot) async -> SharedFinding {
         var finding = SharedFinding()
         guard request.traits.method == .get || request.traits.method == .head, lookup.keyed == nil,
-            !sharing.isUsuallyUnstored(memory, at: context.now()), !memory.sharedLoads.contains(where: \.isJoinable),
+            !sharing.isUsuallyUnstored(memory, at: context.now()), !memory.loads.contains(where: \.isJoinable),
             let key = sharing.sharing.rules.key(
                 of: lookup.resource, at: request.uri, for: request.head.fields, lookup.service, lookup.configuration,
                 sharing.sharing.state)

@@ -31,23 +31,24 @@ extension CacheLookup {
         }
         let load = Load(for: self, validating: nil, isBackground: false)
         load.remaking = variant
-        let sharedLoad: SharedLoad
+        let running: ActiveLoad
         let fingerprint = configuration.fingerprint
-        switch memory.join(where: { $0.isRemaking && $0.fingerprint == fingerprint }, orStart: { load.sharedLoad }) {
+        switch memory.join(where: { $0.isRemaking && $0.fingerprint == fingerprint }, orStart: { load.listed }) {
         case .overtaken, .unshared: return false
-        case .joined(let running): sharedLoad = running
+        case .joined(let others): running = others
         case .started(let own):
-            sharedLoad = own
+            running = own
             load.start()
         }
-        let reader = sharedLoad.read()
+        let shared = running.share()
+        let reader = shared.read()
         defer {
             watch.stop()
-            sharedLoad.leave(reader)
+            running.leave(reader)
         }
-        try watch.start(whileAwaiting: .sharedLoad(sharedLoad, reader: reader))
+        try watch.start(whileAwaiting: .load(running, reader: reader))
         let loaded = LoadedAnswer(lookup: self, status: CacheStatus(.hit), fallback: nil)
-        switch try await loaded.answer(of: sharedLoad, for: reader) {
+        switch try await loaded.answer(of: shared, for: reader) {
         case .settled:
             return false
         case .failed(let error):
@@ -55,9 +56,9 @@ extension CacheLookup {
         case .response(let response, let length, let stored):
             guard let stored, stored.variance.matches(request.head.fields) else { return false }
             writer.record.kind = .hit
-            let shared = ResponseHead(status: response.status, fields: stored.sharable(response.fields))
+            let head = ResponseHead(status: response.status, fields: stored.sharable(response.fields))
             try await loaded.relay(
-                shared, length, ResponseContent(of: sharedLoad, for: reader), CacheStatus(.hit), isShared: true)
+                head, length, ResponseContent(of: running, shared, for: reader), CacheStatus(.hit), isShared: true)
             return true
         }
     }

@@ -15,8 +15,8 @@ struct CacheLookup: ExchangeStep {
     let version: UInt64
     /// The content sent upstream where it is part of the key.
     let keyed: KeyedContent?
-    /// The shared load whose answer did not match this request; it is not joined again.
-    var passedOver: SharedLoad?
+    /// The load whose answer did not match this request; it is not joined again.
+    var passedOver: ActiveLoad?
     /// Whether collapsing was tried and the response was not shareable.
     var asksAlone = false
     /// The memory's state at the time of the decision.
@@ -166,10 +166,10 @@ struct CacheLookup: ExchangeStep {
     private func refresh(_ variant: Variant, in snapshot: ResourceMemory.Snapshot) {
         guard successor == nil else { return }
         let load = Load(for: self, validating: variant, isBackground: true)
-        let joining = resource.memory.join(since: snapshot, where: { $0.isValidation }, orStart: { load.sharedLoad })
+        let joining = resource.memory.join(since: snapshot, where: { $0.isValidation }, orStart: { load.listed })
         switch joining {
         case .overtaken, .unshared: return
-        case .joined(let sharedLoad): sharedLoad.leave(sharedLoad.read())
+        case .joined(let load): load.leave(load.share().read())
         case .started: load.start()
         }
     }

@@ -14,11 +14,11 @@ extension ClientRequest {
     }
 
     /// Whether the response of a shared load has a coding that this client accepts.
-    func accepts(_ response: ResponseHead, _ stored: StoredResponse?, of sharedLoad: SharedLoad) -> Bool {
+    func accepts(_ response: ResponseHead, _ stored: StoredResponse?, of load: ActiveLoad) -> Bool {
         guard let coding = ServedCoding(of: response.fields) else { return true }
         if let stored { return !stored.variance.spansCodings || accepts(coding, stored) }
         // A validation is sent with the `Accept-Encoding` of the first request.
-        return sharedLoad.request.fields[.acceptEncoding] == head.fields[.acceptEncoding]
+        return load.request.fields[.acceptEncoding] == head.fields[.acceptEncoding]
             || AcceptedCodings(head.fields).weight(of: coding) > 0
     }
 

@@ -12,8 +12,8 @@ extension ClientRequest {
     }
 
     /// The exchange waits for the load of another client's request.
-    func linkSpan(to sharedLoad: SharedLoad) {
-        guard let span, let leader = ReceivedTrace(sharedLoad.request.fields).context, leader.isSampled else { return }
+    func linkSpan(to load: ActiveLoad) {
+        guard let span, let leader = ReceivedTrace(load.request.fields).context, leader.isSampled else { return }
         span.leader = leader
     }
 }

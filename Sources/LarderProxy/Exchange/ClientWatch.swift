@@ -11,9 +11,9 @@ enum Awaited {
     /// A response for this client alone.
     case origin(UpstreamAbort)
     /// A load that others started.
-    case sharedLoad(SharedLoad, reader: Int)
+    case load(ActiveLoad, reader: Int)
     /// A load run by this exchange's task.
-    case led(Load, reader: Int)
+    case led(Load)
     /// The time of the next octets of a replay.
     case pause(ReplayPause)
 }
@@ -71,11 +71,9 @@ final class ClientWatch {
         switch awaited {
         case .nothing: break
         case .origin(let abort): abort.abort()
-        case .sharedLoad(let sharedLoad, let reader): sharedLoad.interrupt(reader)
-        case .led(let load, let reader):
-            load.leader = nil
-            load.sharedLoad.interrupt(reader)
-            load.sharedLoad.leave(reader)
+        case .load(let load, let reader): load.shared?.interrupt(reader)
+        case .led(let load):
+            load.dismissClient()
             exchange.endEarly()
         case .pause(let pause): pause.end()
         }

@@ -16,7 +16,7 @@ struct LoadedAnswer: ExchangeStep {
         /// The response is for another client alone: this one's request is sent on its own.
         case askedAlone
         /// The response does not match: it is decided again without this load.
-        case passedOver(SharedLoad)
+        case passedOver(ActiveLoad)
     }
 
     let lookup: CacheLookup
@@ -30,14 +30,12 @@ struct LoadedAnswer: ExchangeStep {
     /// continues in a task of its own, and this client reads it like any other, so that a slow or leaving client does
     /// not affect the others.
     func lead(_ load: Load) async throws -> Outcome {
-        let sharedLoad = load.sharedLoad
-        let reader = sharedLoad.read(isFirst: true)
         defer {
             watch.stop()
-            sharedLoad.leave(reader)
+            load.dismissClient()
         }
         do {
-            try watch.start(whileAwaiting: .led(load, reader: reader))
+            try watch.start(whileAwaiting: .led(load))
         } catch {
             load.start()
             throw error
@@ -46,6 +44,7 @@ struct LoadedAnswer: ExchangeStep {
         load.begin()
         var answer: SharedLoad.Answer?
         var content: ResponseContent?
+        var shared: (SharedLoad, reader: Int)?
         do {
             let outcome = try await load.ask()
             switch outcome {
@@ -56,10 +55,10 @@ struct LoadedAnswer: ExchangeStep {
             case .received(let response, let received, let disposition):
                 answer = try load.takeAtOnce(response, received, disposition)
                 if answer == nil {
+                    if load.leader != nil { shared = load.readAsFirst() }
                     load.goOn(with: outcome)
                 } else {
-                    content = ResponseContent(
-                        response.contentHere, trailers: response.trailers, of: sharedLoad, for: reader)
+                    content = ResponseContent(response.contentHere, trailers: response.trailers, of: load)
                 }
             }
         } catch {
@@ -68,8 +67,11 @@ struct LoadedAnswer: ExchangeStep {
         }
         guard load.leader != nil else { throw ClientGone() }
         load.leader = nil
-        let told = if let answer { answer } else { try await self.answer(of: sharedLoad, for: reader) }
-        return try await give(told, content ?? ResponseContent(of: sharedLoad, for: reader), isLeader: true)
+        if let answer { return try await give(answer, content ?? ResponseContent(of: load), isLeader: true) }
+        // Holds: a load that goes on is shared, unless its client has left.
+        guard let (shared, reader) = shared else { throw ClientGone() }
+        let told = try await self.answer(of: shared, for: reader)
+        return try await give(told, ResponseContent(of: load.listed, shared, for: reader), isLeader: true)
     }
 
     private func keepCookies(_ values: [String]) {
@@ -80,22 +82,23 @@ struct LoadedAnswer: ExchangeStep {
     }
 
     /// Joins a load that another client started.
-    func follow(_ sharedLoad: SharedLoad) async throws -> Outcome {
-        let reader = sharedLoad.read()
-        request.linkSpan(to: sharedLoad)
+    func follow(_ load: ActiveLoad) async throws -> Outcome {
+        let shared = load.share()
+        let reader = shared.read()
+        request.linkSpan(to: load)
         defer {
             watch.stop()
-            sharedLoad.leave(reader)
+            load.leave(reader)
         }
-        try watch.start(whileAwaiting: .sharedLoad(sharedLoad, reader: reader))
-        let answer = try await answer(of: sharedLoad, for: reader)
-        return try await give(answer, ResponseContent(of: sharedLoad, for: reader), isLeader: false)
+        try watch.start(whileAwaiting: .load(load, reader: reader))
+        let answer = try await answer(of: shared, for: reader)
+        return try await give(answer, ResponseContent(of: load, shared, for: reader), isLeader: false)
     }
 
     /// The shared load's answer; interim responses meanwhile are relayed to the client.
-    func answer(of sharedLoad: SharedLoad, for reader: Int) async throws -> SharedLoad.Answer {
+    func answer(of shared: SharedLoad, for reader: Int) async throws -> SharedLoad.Answer {
         while true {
-            switch await sharedLoad.nextEvent(for: reader) {
+            switch await shared.nextEvent(for: reader) {
             case .interim(let head): try await writer.relayInterim(head)
             case .answer(let answer): return answer
             case nil: throw ClientGone()
@@ -109,24 +112,24 @@ struct LoadedAnswer: ExchangeStep {
     private func give(
         _ answer: SharedLoad.Answer, _ content: ResponseContent, isLeader: Bool
     ) async throws -> Outcome {
-        let sharedLoad = content.sharedLoad
+        let load = content.load
         switch answer {
         case .failed(let error):
             var status = status
-            status.detail = sharedLoad.remarks.sending
+            status.detail = content.remarks.sending
             return try await serve(insteadOf: error, status) ? .answered : .decidedAnew
         case .settled(let variant):
-            guard variant.stored.variance.matches(request.head.fields) else { return .passedOver(sharedLoad) }
-            guard isLeader || isShared(variant.stored, with: sharedLoad) else { return .askedAlone }
-            return try await give(variant, of: sharedLoad, isLeader: isLeader) ? .answered : .decidedAnew
+            guard variant.stored.variance.matches(request.head.fields) else { return .passedOver(load) }
+            guard isLeader || isShared(variant.stored, with: load) else { return .askedAlone }
+            return try await give(variant, content.remarks, isLeader: isLeader) ? .answered : .decidedAnew
         case .response(let response, let length, let stored):
             if !isLeader {
                 // The response is for the first client alone; so this one asks for itself (T-16).
                 guard let stored else { return .askedAlone }
-                guard stored.variance.matches(request.head.fields) else { return .passedOver(sharedLoad) }
-                guard isShared(stored, with: sharedLoad) else { return .askedAlone }
+                guard stored.variance.matches(request.head.fields) else { return .passedOver(load) }
+                guard isShared(stored, with: load) else { return .askedAlone }
             }
-            guard request.accepts(response, stored, of: sharedLoad) else {
+            guard request.accepts(response, stored, of: load) else {
                 return try await passOver(content, isKept: stored != nil)
             }
             if let fallback,
@@ -141,9 +144,9 @@ struct LoadedAnswer: ExchangeStep {
     }
 
     /// Answers with the stored response that a load has found to be good.
-    private func give(_ variant: Variant, of sharedLoad: SharedLoad, isLeader: Bool) async throws -> Bool {
+    private func give(_ variant: Variant, _ remarks: SharedLoad.Remarks, isLeader: Bool) async throws -> Bool {
         let age = Age.currentAge(of: variant.stored, at: context.now())
-        if sharedLoad.remarks.isShared {
+        if remarks.isShared {
             writer.record.kind = isLeader ? .hit : .collapsed
             let ttl = variant.stored.facts.freshUntil - context.now()
             return try await lookup.serve(
@@ -151,7 +154,7 @@ struct LoadedAnswer: ExchangeStep {
         }
         writer.record.kind = isLeader ? .validated : .collapsed
         var status = status.answered(304)
-        status.detail = sharedLoad.remarks.sending
+        status.detail = remarks.sending
         return try await lookup.serve(variant, StoredUse(age: age, status: status))
     }
 
@@ -162,7 +165,7 @@ struct LoadedAnswer: ExchangeStep {
     ) async throws {
         writer.record.kind = isLeader ? .miss : .collapsed
         var status = status.answered(response.status).stored(isLeader && stored != nil)
-        status.detail = content.sharedLoad.remarks.detail
+        status.detail = content.remarks.detail
         if let word = stored?.facts.ignored { status.note(word) }
         if isLeader { return try await relay(response, length, content, status) }
         // Followers get the same response as later clients.
@@ -172,11 +175,11 @@ struct LoadedAnswer: ExchangeStep {
     }
 
     /// Whether the response to the load's first client also answers this one, which waited for it.
-    private func isShared(_ stored: StoredResponse, with sharedLoad: SharedLoad) -> Bool {
+    private func isShared(_ stored: StoredResponse, with load: ActiveLoad) -> Bool {
         let fields = request.head.fields
         return Reuse.mayShare(
-            stored, askedFor: sharedLoad.request.fields, with: fields,
-            policy: lookup.policy.narrowed(for: sharedLoad.request.fields).narrowed(for: fields), now: context.now())
+            stored, askedFor: load.request.fields, with: fields,
+            policy: lookup.policy.narrowed(for: load.request.fields).narrowed(for: fields), now: context.now())
     }
 
     /// Waits until a shareable response is complete, to be sent in another coding then.
@@ -185,7 +188,7 @@ struct LoadedAnswer: ExchangeStep {
         while true {
             switch await content.next() {
             case .chunks, .spooled: continue
-            case .end: return .passedOver(content.sharedLoad)
+            case .end: return .passedOver(content.load)
             case .failed(let error): throw error
             case .interrupted: throw ClientGone()
             }

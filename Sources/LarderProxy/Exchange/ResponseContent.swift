@@ -6,34 +6,47 @@ import LarderHTTP
 /// The content of a load's response as one client reads it: shared with others, or, where all of it arrived with the
 /// head, from memory. Confined to the client's loop.
 final class ResponseContent {
-    let sharedLoad: SharedLoad
-    private let reader: Int
-    /// All of it; nil when it is read from the shared load.
-    private var whole: [ContentChunk]?
-    private var trailers = Fields()
-
-    /// The content that `reader` gets from the shared load.
-    init(of sharedLoad: SharedLoad, for reader: Int) {
-        self.sharedLoad = sharedLoad
-        self.reader = reader
+    private enum Source {
+        /// All of it.
+        case whole([ContentChunk], trailers: Fields)
+        case shared(SharedLoad, reader: Int)
     }
 
-    /// The complete content of a finished load.
-    init(_ whole: [ContentChunk], trailers: Fields, of sharedLoad: SharedLoad, for reader: Int) {
-        self.sharedLoad = sharedLoad
-        self.reader = reader
-        self.whole = whole
-        self.trailers = trailers
+    let load: ActiveLoad
+    /// Further information about the response.
+    let remarks: SharedLoad.Remarks
+    private var source: Source
+
+    /// The content that a reader gets of an answered load.
+    init(of load: ActiveLoad, _ shared: SharedLoad, for reader: Int) {
+        self.load = load
+        remarks = shared.remarks
+        source = .shared(shared, reader: reader)
+    }
+
+    /// The complete content of a finished load, for its first client.
+    init(_ whole: [ContentChunk] = [], trailers: Fields = Fields(), of load: Load) {
+        self.load = load.listed
+        remarks = load.remarks
+        source = .whole(whole, trailers: trailers)
     }
 
     /// Whether `next` returns without waiting.
-    var isAtHand: Bool { whole != nil || sharedLoad.hasNext(for: reader) }
+    var isAtHand: Bool {
+        switch source {
+        case .whole: true
+        case .shared(let shared, let reader): shared.hasNext(for: reader)
+        }
+    }
 
     /// The next piece.
     func next() async -> SharedLoad.Piece {
-        guard let chunks = whole else { return await sharedLoad.next(for: reader) }
-        guard !chunks.isEmpty else { return .end(trailers: trailers) }
-        whole = []
-        return .chunks(chunks)
+        switch source {
+        case .shared(let shared, let reader): return await shared.next(for: reader)
+        case .whole(let chunks, let trailers):
+            guard !chunks.isEmpty else { return .end(trailers: trailers) }
+            source = .whole([], trailers: trailers)
+            return .chunks(chunks)
+        }
     }
 }

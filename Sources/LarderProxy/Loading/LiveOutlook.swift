@@ -26,7 +26,7 @@ package struct LiveOutlook: OriginOutlook {
     /// The memory with the loads that the request would join, whose answers are shared; nil when it would join none.
     var memory: ResourceMemory?
     /// A load that it would not join.
-    var passedOver: SharedLoad?
+    var passedOver: ActiveLoad?
     /// Whether the request's lane is limited to stored responses.
     var isOffline = false
     /// Whether a due probe is sent with this request.
@@ -53,8 +53,8 @@ package struct LiveOutlook: OriginOutlook {
 
     /// Whether the request would wait for a load under way.
     package var joinsLoad: Bool {
-        memory?.sharedLoads.contains { sharedLoad in
-            sharedLoad.isJoinable && sharedLoad !== passedOver && sharedLoad.fingerprint == configuration.fingerprint
+        memory?.loads.contains { load in
+            load.isJoinable && load !== passedOver && load.fingerprint == configuration.fingerprint
         } ?? false
     }
 

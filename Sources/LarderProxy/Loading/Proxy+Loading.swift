@@ -88,37 +88,40 @@ private struct OperatorLoad {
         if onlyIfNeeded, load.isJoinable, completing == nil { load.sharing = .asks }
         let joining = resource.memory.join(
             since: onlyIfNeeded ? snapshot : nil, where: load.mayJoin,
-            orStart: { load.sharedLoad })
+            orStart: { load.listed })
         switch joining {
         case .overtaken, .unshared: return try await run(onlyIfNeeded: onlyIfNeeded, despiteFailure: despiteFailure)
-        case .joined(let sharedLoad): return try await sharedLoad.loadOutcome()
-        case .started(let sharedLoad):
+        case .joined(let running): return try await running.loadOutcome()
+        case .started(let listed):
             load.start()
-            return try await sharedLoad.loadOutcome()
+            return try await listed.loadOutcome()
         }
     }
 }
 
-extension SharedLoad {
+extension ActiveLoad {
     /// Waits for the outcome of a load without a client.
     func loadOutcome() async throws -> LoadOutcome {
-        let reader = read()
+        let shared = share()
+        let reader = shared.read()
         defer { leave(reader) }
-        while let event = await nextEvent(for: reader) {
+        while let event = await shared.nextEvent(for: reader) {
             guard case .answer(let answer) = event else { continue }
             switch answer {
             case .failed(let error): throw error
-            case .settled(let variant): return remarks.isShared ? .upToDate(variant) : .validated(variant)
+            case .settled(let variant): return shared.remarks.isShared ? .upToDate(variant) : .validated(variant)
             case .response(let response, _, let stored):
                 return .loaded(
-                    response.status, length: try await length(for: reader), isStored: stored != nil)
+                    response.status, length: try await shared.length(for: reader), isStored: stored != nil)
             }
         }
         throw SharedLoadError.cancelled
     }
+}
 
+extension SharedLoad {
     /// Reads the content to its end, so that the load is complete when the operator gets the outcome.
-    private func length(for reader: Int) async throws -> Int64 {
+    fileprivate func length(for reader: Int) async throws -> Int64 {
         var length: Int64 = 0
         while true {
             switch await next(for: reader) {

@@ -82,19 +82,19 @@ struct AheadLook {
             target.subject, resource: resource, head: head, configuration: configuration, version: version,
             validating: variant.stored.facts.hasValidator ? variant : nil, completing: nil, context: context,
             network: .machine)
-        let joining = resource.memory.join(since: snapshot, where: load.mayJoin, orStart: { load.sharedLoad })
+        let joining = resource.memory.join(since: snapshot, where: load.mayJoin, orStart: { load.listed })
         switch joining {
         // Someone else has just done it.
         case .overtaken, .unshared: return false
-        case .joined(let sharedLoad): return try await AheadLook.isReplaced(by: sharedLoad)
-        case .started(let sharedLoad):
+        case .joined(let running): return try await AheadLook.isReplaced(by: running)
+        case .started(let listed):
             load.start()
-            return try await AheadLook.isReplaced(by: sharedLoad)
+            return try await AheadLook.isReplaced(by: listed)
         }
     }
 
-    private static func isReplaced(by sharedLoad: SharedLoad) async throws -> Bool {
-        guard case .loaded(let status, _, _) = try await sharedLoad.loadOutcome() else { return false }
+    private static func isReplaced(by load: ActiveLoad) async throws -> Bool {
+        guard case .loaded(let status, _, _) = try await load.loadOutcome() else { return false }
         guard !status.isError else { throw Refused(status: status) }
         return true
     }

@@ -91,8 +91,8 @@ extension Proxy {
 
     /// Cancels the loads under way of a resource; waiting clients get an error. Returns how many there were.
     package func cancelLoads(of subject: ResourceSubject) -> Int {
-        let sharedLoads = registry.resource(for: subject.key(in: .shared))?.memory.sharedLoads ?? []
-        for sharedLoad in sharedLoads { sharedLoad.cancel() }
-        return sharedLoads.count
+        let loads = registry.resource(for: subject.key(in: .shared))?.memory.loads ?? []
+        for load in loads { load.cancel() }
+        return loads.count
     }
 }

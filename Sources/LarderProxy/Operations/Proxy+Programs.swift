@@ -13,7 +13,7 @@ extension Proxy {
     /// that the configuration denies or answers itself loads nothing.
     package func load(
         _ resource: Resource, as id: LoadID?, onlyIfNeeded: Bool, validating basis: AnyEntity?,
-        began: @escaping @Sendable (SharedLoad, Int) -> Void
+        began: @escaping @Sendable (ActiveLoad, Int) -> Void
     ) async -> ResponseInfo? {
         guard let (service, uri) = place(of: resource) else { return nil }
         do {
@@ -96,7 +96,7 @@ private struct ProgramRequest {
     // MARK: Loading
 
     func load(
-        as id: LoadID?, onlyIfNeeded: Bool, validating basis: AnyEntity?, _ began: (SharedLoad, Int) -> Void
+        as id: LoadID?, onlyIfNeeded: Bool, validating basis: AnyEntity?, _ began: (ActiveLoad, Int) -> Void
     ) async throws -> ResponseInfo? {
         if let answer = context.configuration.router.table.hardWiredAnswer(toLoadOf: uri, of: service) {
             throw AnsweredByConfiguration(description: Problem.hardWired(answer).detail)
@@ -130,49 +130,49 @@ private struct ProgramRequest {
             validating: basis.flatMap { selected(configuration, validatedBy: $0) }, completing: nil, context: context,
             network: .machine)
         load.bypassesBackoff = !onlyIfNeeded
-        load.sharedLoad.forPrograms.isOwn = true
-        load.sharedLoad.forPrograms.id = id
-        guard case .started(let sharedLoad) = memory.join(where: { _ in false }, orStart: { load.sharedLoad }) else {
+        load.listed.forPrograms.isOwn = true
+        load.listed.forPrograms.id = id
+        guard case .started(let listed) = memory.join(where: { _ in false }, orStart: { load.listed }) else {
             return nil
         }
         load.start()
-        let reader = sharedLoad.read()
-        defer { sharedLoad.leave(reader) }
-        began(sharedLoad, reader)
-        return await outcome(of: sharedLoad, for: reader, basis)
+        let reader = listed.share().read()
+        defer { listed.leave(reader) }
+        began(listed, reader)
+        return await outcome(of: listed, for: reader, basis)
     }
 
-    private func outcome(of sharedLoad: SharedLoad, for reader: Int, _ basis: AnyEntity?) async -> ResponseInfo {
+    private func outcome(of load: ActiveLoad, for reader: Int, _ basis: AnyEntity?) async -> ResponseInfo {
         var info = ResponseInfo(.failure(failure(RequestCancelled())))
         info.isInMemory = true
-        while let event = await sharedLoad.nextEvent(for: reader) {
+        while let event = await load.share().nextEvent(for: reader) {
             guard case .answer(let answer) = event else { continue }
             switch answer {
             case .settled:
-                let confirmed = basis.flatMap { sharedLoad.forPrograms.confirmation?.freshened($0) }
+                let confirmed = basis.flatMap { load.forPrograms.confirmation?.freshened($0) }
                 info.isNew = confirmed == nil
                 info.response = confirmed.map { .success($0) } ?? .failure(failure(NoLocalDataFor304()))
-            case .failed(let error): info.response = result(of: sharedLoad, else: error)
-            case .response: info.response = await response(of: sharedLoad, for: reader)
+            case .failed(let error): info.response = result(of: load, else: error)
+            case .response: info.response = await response(of: load, for: reader)
             }
             break
         }
         return info
     }
 
-    private func response(of sharedLoad: SharedLoad, for reader: Int) async -> Response {
+    private func response(of load: ActiveLoad, for reader: Int) async -> Response {
         while true {
-            switch await sharedLoad.next(for: reader) {
+            switch await load.share().next(for: reader) {
             case .chunks, .spooled: continue
-            case .end: return result(of: sharedLoad, else: RequestCancelled())
-            case .failed(let error): return result(of: sharedLoad, else: error)
+            case .end: return result(of: load, else: RequestCancelled())
+            case .failed(let error): return result(of: load, else: error)
             case .interrupted: return .failure(failure(RequestCancelled()))
             }
         }
     }
 
-    private func result(of sharedLoad: SharedLoad, else error: any Error) -> Response {
-        sharedLoad.forPrograms.outcome ?? .failure(failure(error))
+    private func result(of load: ActiveLoad, else error: any Error) -> Response {
+        load.forPrograms.outcome ?? .failure(failure(error))
     }
 
     private func failure(_ error: any Error) -> RequestError { resource.failure(error, at: context.now()) }

@@ -93,14 +93,14 @@ struct InvalidationsTests {
     @Test func `a load of a partition from before is not joined after`() {
         let scope = Invalidations.Scope.resource(service: 1, url: "http://a/x")
         let memory = memory(scope: scope)
-        func sharedLoad() -> SharedLoad {
-            SharedLoad(
+        func load() -> ActiveLoad {
+            ActiveLoad(
                 request: RequestHead(), at: Timestamp(seconds: 1), isValidation: false, isJoinable: true, window: 1,
-                expecting: 1)
+                hasClient: true)
         }
-        guard case .started(let first) = memory.join(where: { _ in true }, orStart: sharedLoad) else { return }
+        guard case .started(let first) = memory.join(where: { _ in true }, orStart: load) else { return }
         invalidations.invalidate([scope])
-        guard case .started(let second) = memory.join(where: { _ in true }, orStart: sharedLoad) else {
+        guard case .started(let second) = memory.join(where: { _ in true }, orStart: load) else {
             Issue.record("joined")
             return
         }

@@ -19,10 +19,10 @@ struct ResourceMemoryTests {
         .variant(text, fields: ["Vary": "Accept-Language"], request: ["Accept-Language": "fr"])
     }
 
-    func sharedLoad(isJoinable: Bool = true, isValidation: Bool = false) -> SharedLoad {
-        SharedLoad(
+    func load(isJoinable: Bool = true, isValidation: Bool = false) -> ActiveLoad {
+        ActiveLoad(
             request: RequestHead(), at: Timestamp(seconds: 1000), isValidation: isValidation, isJoinable: isJoinable,
-            window: 100, expecting: 1)
+            window: 100, hasClient: true)
     }
 
     @Test func `a variant takes the place of the one for the same requests`() {
@@ -56,13 +56,13 @@ struct ResourceMemoryTests {
     }
 
     @Test func `a wipe ends the joining of loads and forgets failures`() {
-        guard case .started(let first) = memory.join(where: { _ in true }, orStart: { sharedLoad() }) else { return }
+        guard case .started(let first) = memory.join(where: { _ in true }, orStart: { load() }) else { return }
         memory.remember(
             LoadFailure(at: Timestamp(seconds: 1), retryAt: Timestamp(seconds: 2), error: ScenarioFailure("x")))
         memory.wipe(storeIsEmpty: true)
         #expect(memory.snapshot.failure == nil)
         #expect(memory.snapshot.isStoreRead)
-        guard case .started(let second) = memory.join(where: { _ in true }, orStart: { sharedLoad() }) else {
+        guard case .started(let second) = memory.join(where: { _ in true }, orStart: { load() }) else {
             Issue.record("joined a load from before the wipe")
             return
         }
@@ -89,34 +89,34 @@ struct ResourceMemoryTests {
     }
 
     @Test func `the second joins the load of the first, until it is retired`() {
-        guard case .started(let first) = memory.join(where: { _ in true }, orStart: { sharedLoad() }) else {
+        guard case .started(let first) = memory.join(where: { _ in true }, orStart: { load() }) else {
             Issue.record("nothing to join yet")
             return
         }
-        guard case .joined(let same) = memory.join(where: { _ in true }, orStart: { sharedLoad() }) else {
+        guard case .joined(let same) = memory.join(where: { _ in true }, orStart: { load() }) else {
             Issue.record("did not join")
             return
         }
         #expect(first === same)
         #expect(first.interest == 2)
         memory.retire(first)
-        #expect(memory.sharedLoads.isEmpty)
+        #expect(memory.loads.isEmpty)
     }
 
     @Test func `a load is not started for what has changed since it was found necessary`() {
         let decided = memory.snapshot
-        guard case .started(let first) = memory.join(since: decided, where: { _ in true }, orStart: { sharedLoad() })
+        guard case .started(let first) = memory.join(since: decided, where: { _ in true }, orStart: { load() })
         else {
             Issue.record("nothing had changed")
             return
         }
         memory.land(german("neu"), ending: first)
-        guard case .overtaken = memory.join(since: decided, where: { _ in true }, orStart: { sharedLoad() }) else {
+        guard case .overtaken = memory.join(since: decided, where: { _ in true }, orStart: { load() }) else {
             Issue.record("what landed meanwhile was not seen")
             return
         }
-        #expect(memory.sharedLoads.isEmpty)
-        guard case .started = memory.join(since: memory.snapshot, where: { _ in true }, orStart: { sharedLoad() })
+        #expect(memory.loads.isEmpty)
+        guard case .started = memory.join(since: memory.snapshot, where: { _ in true }, orStart: { load() })
         else {
             Issue.record("what landed is known now")
             return
@@ -124,16 +124,17 @@ struct ResourceMemoryTests {
     }
 
     @Test func `a load that is too far on to be joined does not hide the next one`() {
-        guard case .started(let first) = memory.join(where: { _ in true }, orStart: { sharedLoad() }) else { return }
-        let reader = first.read()
-        first.append(ContentChunk(Array(repeating: 1, count: 200)))
+        guard case .started(let first) = memory.join(where: { _ in true }, orStart: { load() }) else { return }
+        let shared = first.share()
+        let reader = shared.read()
+        shared.append(ContentChunk(Array(repeating: 1, count: 200)))
         first.leave(reader)
         // Its beginning is gone.
-        guard case .started(let second) = memory.join(where: { _ in true }, orStart: { sharedLoad() }) else {
+        guard case .started(let second) = memory.join(where: { _ in true }, orStart: { load() }) else {
             Issue.record("joined what has lost its beginning")
             return
         }
-        guard case .joined(let third) = memory.join(where: { _ in true }, orStart: { sharedLoad() }) else {
+        guard case .joined(let third) = memory.join(where: { _ in true }, orStart: { load() }) else {
             Issue.record("started a third load")
             return
         }

@@ -12,9 +12,7 @@ struct SharedLoadTests {
     struct Broken: Error, Equatable {}
 
     func sharedLoad(window: Int = 8, expecting: Int = 1) -> SharedLoad {
-        SharedLoad(
-            request: RequestHead(), at: Timestamp(seconds: 1000), isValidation: false, isJoinable: true, window: window,
-            expecting: expecting)
+        SharedLoad(window: window, expecting: expecting)
     }
 
     static func answer(_ status: Status = 200) -> SharedLoad.Answer {
@@ -291,9 +289,7 @@ struct SharedLoadTests {
 
     @Test func `what is retained is charged, until the last reader has it`() async {
         let registry = Registry(limit: 4_000)
-        var sharedLoad: SharedLoad? = SharedLoad(
-            request: RequestHead(), at: Timestamp(seconds: 1000), isValidation: false, isJoinable: true, window: 4,
-            expecting: 2, registry: registry)
+        var sharedLoad: SharedLoad? = SharedLoad(window: 4, expecting: 2, registry: registry)
         sharedLoad!.announce(Self.answer(), retains: true, expected: 1_000)
         #expect(registry.reserved == 1_000)
         let (quick, slow) = (sharedLoad!.read(), sharedLoad!.read())
@@ -311,9 +307,7 @@ struct SharedLoadTests {
 
     @Test func `what finds no room goes on through the window, and gives back what it had`() async {
         let registry = Registry(limit: 2_000)
-        let sharedLoad = SharedLoad(
-            request: RequestHead(), at: Timestamp(seconds: 1000), isValidation: false, isJoinable: true, window: 4,
-            expecting: 1, registry: registry)
+        let sharedLoad = SharedLoad(window: 4, expecting: 1, registry: registry)
         sharedLoad.announce(Self.answer(), retains: true)
         let reader = sharedLoad.read()
         sharedLoad.append(ContentChunk(repeatElement(65, count: 500)))
@@ -329,9 +323,7 @@ struct SharedLoadTests {
     @Test func `a shared load that is let go of gives back what it had`() {
         let registry = Registry(limit: 4_000)
         do {
-            let sharedLoad = SharedLoad(
-                request: RequestHead(), at: Timestamp(seconds: 1000), isValidation: false, isJoinable: true, window: 4,
-                expecting: 1, registry: registry)
+            let sharedLoad = SharedLoad(window: 4, expecting: 1, registry: registry)
             sharedLoad.announce(Self.answer(), retains: true, expected: 1_000)
             sharedLoad.append(ContentChunk("some".utf8))
             sharedLoad.fail(Broken())
@@ -342,60 +334,6 @@ struct SharedLoadTests {
 
     static func next(_ sharedLoad: SharedLoad, _ reader: Int) async -> String {
         if case .chunks(let chunks) = await sharedLoad.next(for: reader) { chunks.text } else { "" }
-    }
-
-    // MARK: Being left
-
-    @Test func `the last reader to leave a running load abandons it`() {
-        let sharedLoad = sharedLoad(expecting: 2)
-        let abandoned = Recorder<Int>()
-        sharedLoad.onCancel { _, _ in abandoned(1) }
-        let first = sharedLoad.read()
-        sharedLoad.leave(first)
-        #expect(abandoned.count == 0)
-        let second = sharedLoad.read()
-        #expect(sharedLoad.interest == 1)
-        sharedLoad.leave(second)
-        #expect(abandoned.count == 1)
-    }
-
-    @Test func `a load that nobody reads is closed once, and nobody joins it then`() {
-        let sharedLoad = sharedLoad()
-        let reader = sharedLoad.read()
-        #expect(!sharedLoad.closeIfAbandoned(since: 0))
-        #expect(sharedLoad.retain())
-        sharedLoad.leave(reader)
-        // Somebody is about to read.
-        #expect(!sharedLoad.closeIfAbandoned(since: 0))
-        sharedLoad.leave(sharedLoad.read())
-        #expect(sharedLoad.isJoinable)
-        #expect(sharedLoad.closeIfAbandoned(since: 1))
-        #expect(!sharedLoad.isJoinable)
-        #expect(!sharedLoad.retain())
-    }
-
-    @Test func `a load is not closed by a departure before the last`() {
-        let sharedLoad = sharedLoad()
-        let departures = Recorder<Int>()
-        sharedLoad.onCancel { _, reason in if case .abandon(let departure) = reason { departures(departure) } }
-        sharedLoad.leave(sharedLoad.read())
-        #expect(sharedLoad.retain())
-        sharedLoad.leave(sharedLoad.read())
-        #expect(departures.values == [1, 2])
-        #expect(!sharedLoad.closeIfAbandoned(since: 1))
-        #expect(sharedLoad.isJoinable)
-        #expect(sharedLoad.closeIfAbandoned(since: 2))
-    }
-
-    @Test func `a load that is over cannot be abandoned`() {
-        let sharedLoad = sharedLoad()
-        let abandoned = Recorder<Int>()
-        sharedLoad.onCancel { _, _ in abandoned(1) }
-        let reader = sharedLoad.read()
-        sharedLoad.announce(Self.answer())
-        sharedLoad.finish(trailers: Fields())
-        sharedLoad.leave(reader)
-        #expect(abandoned.count == 0)
     }
 
     @Test func `a load without readers runs at full speed and keeps nothing`() async {

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import LarderHTTP
+import LarderIO
+import Synchronization
+
+/// A load under way, as its Resource lists it.
+///
+/// Its response is its first client's alone, and nothing here is made for others, until somebody else wants it too or
+/// its content outlasts its head: then it gets a `SharedLoad`, for good. As nobody joins a load that its Resource does
+/// not list any more, one that is still private when it leaves the list stays so.
+package final class ActiveLoad: Sendable {
+    /// Requests to a running load.
+    package enum CancelReason: Sendable {
+        /// The last reader has left, or the last one who was interested otherwise: the how manieth time.
+        case abandon(Int)
+        /// It is to end even if others wait for it.
+        case cancel
+    }
+
+    package typealias CancelAction = @Sendable (ActiveLoad, CancelReason) -> Void
+
+    /// The request as it goes upstream, and whose `Vary` fields decide who may share the answer.
+    package let request: RequestHead
+    package let startedAt: Timestamp
+    /// Whether the request validates something stored.
+    package let isValidation: Bool
+    /// The configuration that clients of the load get its response by.
+    package let fingerprint: UInt64
+    /// Whether the origin is not asked: a stored response is transformed again.
+    package let isRemaking: Bool
+    private let mayBeJoined: Bool
+    private let hasClient: Bool
+    private let window: Int
+    private let registry: Registry?
+    private let onCancel: CancelAction
+    private let sharedLoad = AtomicLazyReference<SharedLoad>()
+    private let programs = AtomicLazyReference<ProgramLoad>()
+    private let outdated = Atomic<Bool>(false)
+    private let told = Atomic<Bool>(false)
+
+    /// - Parameters:
+    ///   - hasClient: whether a client that is about to read began it; it must `read` or `forgo` a load that is shared.
+    ///   - window: octets retained for readers when the content is not retained whole.
+    ///   - registry: the memory budget of completely retained content; without one it is unlimited.
+    ///   - onCancel: called for every request to the load; on any thread, also when it is over.
+    package init(
+        request: RequestHead, at now: Timestamp, isValidation: Bool, isJoinable: Bool, isRemaking: Bool = false,
+        fingerprint: UInt64 = 0, window: Int, hasClient: Bool, registry: Registry? = nil,
+        onCancel: @escaping CancelAction = { _, _ in }
+    ) {
+        self.request = request
+        startedAt = now
+        self.isValidation = isValidation
+        mayBeJoined = isJoinable
+        self.fingerprint = fingerprint
+        self.isRemaking = isRemaking
+        self.window = window
+        self.hasClient = hasClient
+        self.registry = registry
+        self.onCancel = onCancel
+    }
+
+    // MARK: Sharing
+
+    /// The answer and content that its readers share; nil while it is private.
+    package var shared: SharedLoad? { sharedLoad.load() }
+
+    /// Shares it from now on.
+    package func share() -> SharedLoad {
+        shared ?? sharedLoad.storeIfNil(SharedLoad(window: window, expecting: hasClient ? 1 : 0, registry: registry))
+    }
+
+    /// Announces one more client; false when the load is over and cannot be joined.
+    func retain() -> Bool { share().retain() }
+
+    /// Ends a reader, once. When it was the last and the load still runs, it is abandoned.
+    package func leave(_ reader: Int) { cancel(after: shared?.leave(reader)) }
+
+    /// The client that began the load, and has not read, does not want it any more.
+    package func forgo() { cancel(after: share().forgo()) }
+
+    /// Looks again whether anybody reads: something else that was interested is no more.
+    func reconsider() { cancel(after: shared?.reconsider()) }
+
+    private func cancel(after departure: Int?) {
+        if let departure { onCancel(self, .abandon(departure)) }
+    }
+
+    /// Cancels the load, even if others wait for it.
+    package func cancel() { onCancel(self, .cancel) }
+
+    /// Whether nobody reads or is about to, and nobody has been interested since that departure. Then nobody will read:
+    /// those who come now need a load of their own, and this one can be cancelled without their noticing.
+    package func closeIfAbandoned(since departure: Int) -> Bool {
+        guard shared?.closeIfAbandoned(since: departure) == true else { return false }
+        outdate()
+        return true
+    }
+
+    // MARK: State
+
+    /// Whether clients may join: not when the request is for its own client alone, the Resource was invalidated since, or
+    /// the load is being cancelled because nobody waits for it.
+    package var isJoinable: Bool { mayBeJoined && !isOutdated }
+
+    /// Whether those who come now need another load: the Resource was invalidated since this one began, or it is being
+    /// cancelled.
+    package var isOutdated: Bool { outdated.load(ordering: .acquiring) }
+    func outdate() { outdated.store(true, ordering: .releasing) }
+
+    /// Whether the progress of the load was reported to observers.
+    var isProgressTold: Bool { told.load(ordering: .relaxed) }
+    func noteProgressTold() { told.store(true, ordering: .relaxed) }
+
+    /// How many clients read or are about to.
+    package var interest: Int { shared?.interest ?? (hasClient ? 1 : 0) }
+
+    /// Whether the response is known and shared, for those who decide whether to join.
+    package var isAnswered: Bool { shared?.isAnswered ?? false }
+
+    /// Octets of content that have arrived so far.
+    package var received: Int64 { shared?.received ?? 0 }
+
+    /// How far the load has come, in the model's terms: the request is being sent until there is an answer, which
+    /// counts as its first octet.
+    package var transferred: TransferProgress.Counters {
+        guard let shared, let answer = shared.currentAnswer else { return TransferProgress.Counters() }
+        var counters = TransferProgress.Counters(received: Int(clamping: max(1, shared.received)))
+        if case .response(_, let length?, _) = answer { counters.toReceive = Int(clamping: max(1, length)) }
+        return counters
+    }
+
+    // MARK: Programs
+
+    /// The load as programs see it.
+    package var forPrograms: ProgramLoad { seenByPrograms ?? programs.storeIfNil(ProgramLoad()) }
+
+    /// The same, if a program has looked at it.
+    var seenByPrograms: ProgramLoad? { programs.load() }
+
+    /// Whether it becomes one of the loads that programs see: not if a program's own request is that already, nor if it
+    /// asks for parts or does not ask the origin at all.
+    var isNewToPrograms: Bool {
+        !isRemaking && !request.fields.contains(.range) && seenByPrograms?.id == nil
+    }
+}
