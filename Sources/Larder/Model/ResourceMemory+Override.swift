@@ -13,9 +13,9 @@ extension ResourceMemory {
             catchUp(&state)
             state.wipeGeneration += 1
             state.unstored = nil
-            let superseded = state.loads
+            let superseded = Array(state.loads)
             endProgress(of: superseded, &state)
-            state.loads = []
+            state.loads = ActiveLoads()
             // The variants in the store must not be loaded beside it.
             state.snapshot = Snapshot(variants: [variant], isStoreRead: true)
             tell(.newData(.localOverride), &state)

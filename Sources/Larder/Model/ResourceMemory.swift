@@ -48,7 +48,7 @@ package final class ResourceMemory: Sendable {
 
     struct State {
         var snapshot: Snapshot { didSet { oldValue.end() } }
-        var loads: [ActiveLoad] = []
+        var loads = ActiveLoads()
         /// Callers that wait for a read of the store, while one is under way.
         var readers: [UnsafeContinuation<Void, Never>]?
         /// Counts wipes, so that loads begun before one are not stored after it (B-12).
@@ -153,9 +153,9 @@ package final class ResourceMemory: Sendable {
         state.snapshot = Snapshot(isStoreRead: storeIsEmpty)
         state.wipeGeneration += 1
         state.unstored = nil
-        let cancelled = state.loads
+        let cancelled = Array(state.loads)
         endProgress(of: cancelled, &state)
-        state.loads = []
+        state.loads = ActiveLoads()
         // For a wipe of some partitions only, the others have nothing to report.
         if !wasBlank || !cancelled.isEmpty { tell(.newData(.wipe), &state) }
         for _ in cancelled { tell(.requestCancelled, &state) }
@@ -204,7 +204,7 @@ package final class ResourceMemory: Sendable {
             }
             if let generation, generation != state.generation { return .superseded }
             if let load { endProgress(of: [load], &state) }
-            state.loads = state.loads.filter { $0 !== load }
+            if let load { state.loads.remove(load) }
             var kept: [Variant] = []
             var replaced: [Variant] = []
             for other in state.snapshot.variants {
@@ -351,10 +351,9 @@ package final class ResourceMemory: Sendable {
     /// changes nothing.
     package func retire(_ load: ActiveLoad, as end: LoadEnd = .passed) {
         state.withLock { state in
-            guard state.loads.contains(where: { $0 === load }) else { return }
+            guard state.loads.contains(load) else { return }
             endProgress(of: [load], &state)
-            // A new array: the one of most Resources is empty then, and takes no memory.
-            state.loads = state.loads.filter { $0 !== load }
+            state.loads.remove(load)
             let snapshot = state.snapshot
             switch end {
             case .passed:
@@ -374,5 +373,5 @@ package final class ResourceMemory: Sendable {
         }
     }
 
-    package var loads: [ActiveLoad] { state.withLock { $0.loads } }
+    package var loads: [ActiveLoad] { state.withLock { Array($0.loads) } }
 }

@@ -250,9 +250,11 @@ final class Load: LoopLoad {
         _ request: RequestHead?, validating variant: Variant? = nil, completing rangeFill: RangeFill? = nil
     ) async throws -> Outcome {
         let requestTime = context.now()
-        let sender = InboundSender(
-            context: context, service: service, uri: uri, configuration: configuration, from: network,
-            resource: resource)
+        let sender =
+            InboundSender.isNeeded(for: configuration)
+            ? InboundSender(
+                context: context, service: service, uri: uri, configuration: configuration, from: network,
+                resource: resource) : nil
         let response = try await send(inbound(request), by: sender, validating: variant)
         let isForAnotherPartition = sender?.isForAnotherPartition ?? false
         let times = ReceivedResponse.Times(request: requestTime, response: context.now())

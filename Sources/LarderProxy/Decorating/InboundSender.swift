@@ -47,15 +47,16 @@ final class InboundSender {
     /// reused.
     static let discardLimit = 64 << 10
 
-    /// Nil where requests are sent unchanged, by the loop itself.
-    init?(
+    /// Whether requests are not sent unchanged, by the loop itself.
+    static func isNeeded(for configuration: EffectiveConfiguration) -> Bool {
+        configuration.decorators?.changesRequests == true || configuration.followsRedirects
+            || configuration.isProgrammed
+    }
+
+    init(
         context: LoopContext, service: RoutedService, uri: TargetURI, configuration: EffectiveConfiguration,
         from network: ClientNetwork, resource: Resource? = nil
     ) {
-        guard
-            configuration.decorators?.changesRequests == true || configuration.followsRedirects
-                || configuration.isProgrammed
-        else { return nil }
         self.resource = resource
         self.configuration = configuration
         self.network = network

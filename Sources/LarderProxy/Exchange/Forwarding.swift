@@ -35,8 +35,11 @@ struct Forwarding: ExchangeStep {
         let abort = UpstreamAbort()
         defer { watch.stop() }
         try watch.start(whileAwaiting: .origin(abort))
-        let sender = InboundSender(
-            context: context, service: service, uri: request.uri, configuration: configuration, from: request.network)
+        let sender =
+            InboundSender.isNeeded(for: configuration)
+            ? InboundSender(
+                context: context, service: service, uri: request.uri, configuration: configuration,
+                from: request.network) : nil
         let repeatable = try await contentToKeep()
         let settlement = WriteSettlement(of: request, service, configuration)
         let response: UpstreamResponse
