@@ -210,12 +210,12 @@ extension TargetURI {
 
     private var hasDotSegments: Bool {
         withBytes(of: pathRange) { path in
-            var start = 1
-            for index in 1...max(path.count, 1) where index >= path.count || path[index] == 0x2F {
-                let length = min(index, path.count) - start
-                if length == 1, path[start] == 0x2E { return true }
-                if length == 2, path[start] == 0x2E, path[start + 1] == 0x2E { return true }
-                start = index + 1
+            // Each time the octets behind the next slash.
+            var rest = path[...]
+            while let slash = rest.firstIndex(of: 0x2F) {
+                rest = rest[(slash + 1)...]
+                let segment = rest.prefix { $0 != 0x2F }
+                if segment.elementsEqual(".".utf8) || segment.elementsEqual("..".utf8) { return true }
             }
             return false
         }

@@ -102,15 +102,14 @@ struct WildcardText: Sendable, Hashable {
     }
 
     /// Whether the octets of `text` from `start` on match.
-    func matches(_ text: UnsafeRawBufferPointer, from start: Int) -> Bool {
+    func matches(_ octets: UnsafeRawBufferPointer, from start: Int) -> Bool {
+        let text = CheckedOctets(octets)
         guard start <= text.count else { return false }
         var index = start
         var rest = elements[...]
         // Literals before the first wildcard are compared once; most patterns need no more.
         while case .literal(let run) = rest.first {
-            guard index + run.count <= text.count, text[index..<(index + run.count)].elementsEqual(run) else {
-                return false
-            }
+            guard text.has(run, at: index) else { return false }
             index += run.count
             rest = rest.dropFirst()
         }
@@ -126,18 +125,14 @@ struct WildcardText: Sendable, Hashable {
 
     /// The offsets that can be reached from `reachable` by matching `element`.
     private static func advance(
-        _ reachable: [Bool], through element: Element, in text: UnsafeRawBufferPointer
+        _ reachable: [Bool], through element: Element, in text: CheckedOctets
     ) -> [Bool] {
         var next = [Bool](repeating: false, count: reachable.count)
         var isCovered = false
         for offset in 0...text.count {
             switch element {
             case .literal(let run):
-                if reachable[offset], offset + run.count <= text.count,
-                    text[offset..<(offset + run.count)].elementsEqual(run)
-                {
-                    next[offset + run.count] = true
-                }
+                if reachable[offset], text.has(run, at: offset) { next[offset + run.count] = true }
             case .one:
                 guard reachable[offset], offset < text.count, text[offset] != 0x2F else { continue }
                 next[offset + 1] = true

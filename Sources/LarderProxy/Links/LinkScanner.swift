@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderHTTP
+
 /// Finds links in streamed content, and replaces those in its map.
 ///
 /// A link is a URL with its scheme, anywhere, also with escaped slashes as some JSON writers do; and a path in `href`,
@@ -19,13 +21,13 @@ struct LinkScanner {
         held.append(contentsOf: piece)
         var out: [UInt8] = []
         out.reserveCapacity(held.count + 256)
-        let kept = held.withUnsafeBufferPointer { scan($0, isLast: isLast, into: &out) }
+        let kept = held.withUnsafeBytes { scan(CheckedOctets($0), isLast: isLast, into: &out) }
         held.removeFirst(kept)
         return out
     }
 
     /// Appends the decided octets to `out`; returns how many octets of input that were.
-    private func scan(_ text: UnsafeBufferPointer<UInt8>, isLast: Bool, into out: inout [UInt8]) -> Int {
+    private func scan(_ text: CheckedOctets, isLast: Bool, into out: inout [UInt8]) -> Int {
         var done = 0
         var index = 0
         while index < text.count {
@@ -56,7 +58,7 @@ struct LinkScanner {
     private typealias Finding = (range: Range<Int>, target: [UInt8])
 
     /// A URL whose scheme ends at `colon`.
-    private func url(in text: UnsafeBufferPointer<UInt8>, at colon: Int, from start: Int) -> Finding? {
+    private func url(in text: CheckedOctets, at colon: Int, from start: Int) -> Finding? {
         let isEscaped: Bool
         let place: Int
         if LinkScanner.has("//", in: text, at: colon + 1) {
@@ -69,8 +71,8 @@ struct LinkScanner {
         for entry in map.entries {
             let begin = colon - entry.scheme.count
             let wanted = isEscaped ? entry.escapedPlace : entry.place
-            guard begin >= start, LinkScanner.has(entry.scheme, in: text, at: begin),
-                begin == 0 || !LinkScanner.isLetter(text[begin - 1]), LinkScanner.has(wanted, in: text, at: place),
+            guard begin >= start, text.has(entry.scheme, at: begin),
+                begin == 0 || !LinkScanner.isLetter(text[begin - 1]), text.has(wanted, at: place),
                 LinkScanner.endsName(text, at: place + wanted.count)
             else { continue }
             return (begin..<place + wanted.count, isEscaped ? entry.escapedTarget : entry.target)
@@ -79,7 +81,7 @@ struct LinkScanner {
     }
 
     /// The path in a JSON member `url`, whose name ends before `colon`.
-    private func member(in text: UnsafeBufferPointer<UInt8>, at colon: Int, from start: Int) -> Finding? {
+    private func member(in text: CheckedOctets, at colon: Int, from start: Int) -> Finding? {
         guard !map.locals.isEmpty, colon >= 5, LinkScanner.has("\"url\"", in: text, at: colon - 5) else { return nil }
         var index = colon + 1
         while index < text.count, index < colon + 4, text[index] == 0x20 { index += 1 }
@@ -88,7 +90,7 @@ struct LinkScanner {
     }
 
     /// The path in an HTML attribute, whose name ends before `equals`.
-    private func attribute(in text: UnsafeBufferPointer<UInt8>, at equals: Int, from start: Int) -> Finding? {
+    private func attribute(in text: CheckedOctets, at equals: Int, from start: Int) -> Finding? {
         guard !map.locals.isEmpty,
             LinkScanner.has("href", in: text, at: equals - 4, ignoringCase: true)
                 || LinkScanner.has("src", in: text, at: equals - 3, ignoringCase: true)
@@ -99,7 +101,7 @@ struct LinkScanner {
         return path(in: text, at: index, from: start)
     }
 
-    private func path(in text: UnsafeBufferPointer<UInt8>, at index: Int, from start: Int) -> Finding? {
+    private func path(in text: CheckedOctets, at index: Int, from start: Int) -> Finding? {
         guard index >= start else { return nil }
         let isEscaped = LinkScanner.has("\\/", in: text, at: index)
         guard isEscaped || LinkScanner.has("/", in: text, at: index),
@@ -107,7 +109,7 @@ struct LinkScanner {
         else { return nil }
         for local in map.locals {
             // A longer path with escaped slashes would have to be compared in another form, and is left unchanged.
-            guard isEscaped ? local.path.isEmpty : LinkScanner.has(local.path, in: text, at: index),
+            guard isEscaped ? local.path.isEmpty : text.has(local.path, at: index),
                 local.path.isEmpty || LinkScanner.endsName(text, at: index + local.path.count)
             else { continue }
             return (index..<index + local.path.count, isEscaped ? local.escapedTarget : local.target)
@@ -118,14 +120,7 @@ struct LinkScanner {
     // MARK: Octets
 
     private static func has(
-        _ wanted: [UInt8], in text: UnsafeBufferPointer<UInt8>, at index: Int
-    ) -> Bool {
-        index >= 0 && index + wanted.count <= text.count
-            && text[index..<index + wanted.count].elementsEqual(wanted)
-    }
-
-    private static func has(
-        _ wanted: StaticString, in text: UnsafeBufferPointer<UInt8>, at index: Int, ignoringCase: Bool = false
+        _ wanted: StaticString, in text: CheckedOctets, at index: Int, ignoringCase: Bool = false
     ) -> Bool {
         let count = wanted.utf8CodeUnitCount
         guard index >= 0, index + count <= text.count else { return false }
@@ -138,7 +133,7 @@ struct LinkScanner {
     private static func isLetter(_ octet: UInt8) -> Bool { (0x61...0x7A).contains(octet | 0x20) }
 
     /// Whether a host or path segment ends before `index`.
-    private static func endsName(_ text: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
+    private static func endsName(_ text: CheckedOctets, at index: Int) -> Bool {
         guard index < text.count else { return true }
         let octet = text[index]
         return !(isLetter(octet) || (0x30...0x39).contains(octet) || "-._~:@%".utf8.contains(octet))

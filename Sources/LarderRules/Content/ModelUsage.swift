@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderHTTP
+
 /// The tokens that a language model reports to have read and written for an answer: `usage` and `model` in JSON, or in
 /// a stream of events.
 ///
@@ -14,7 +16,8 @@ package struct ModelUsage: Sendable, Equatable {
         (self.model, self.input, self.output) = (model, input, output)
     }
 
-    package init?(in text: UnsafeRawBufferPointer) {
+    package init?(in octets: UnsafeRawBufferPointer) {
+        let text = CheckedOctets(octets)
         var (input, output) = (0, 0)
         var isFound = false
         var index = 0
@@ -22,7 +25,7 @@ package struct ModelUsage: Sendable, Equatable {
             index = place
             guard let open = ModelUsage.value(in: text, from: place), text[open] == UInt8(ascii: "{") else { continue }
             let end = ModelUsage.objectEnd(in: text, from: open)
-            let object = UnsafeRawBufferPointer(rebasing: text[open..<end])
+            let object = text.part(open..<end)
             for name in ["\"prompt_tokens\"", "\"input_tokens\""] as [StaticString] {
                 if let count = ModelUsage.number(name, in: object) { (input, isFound) = (max(input, count), true) }
             }
@@ -41,7 +44,7 @@ package struct ModelUsage: Sendable, Equatable {
     }
 
     /// The place behind the next `name`.
-    private static func find(_ name: StaticString, in text: UnsafeRawBufferPointer, from start: Int) -> Int? {
+    private static func find(_ name: StaticString, in text: CheckedOctets, from start: Int) -> Int? {
         let count = name.utf8CodeUnitCount
         var index = start
         while index + count <= text.count {
@@ -54,7 +57,7 @@ package struct ModelUsage: Sendable, Equatable {
     }
 
     /// The place of the value behind a member's name.
-    private static func value(in text: UnsafeRawBufferPointer, from start: Int) -> Int? {
+    private static func value(in text: CheckedOctets, from start: Int) -> Int? {
         var index = start
         var hasColon = false
         while index < text.count {
@@ -69,7 +72,7 @@ package struct ModelUsage: Sendable, Equatable {
     }
 
     /// The place behind the object that begins at `start`; there are no braces in the strings of a `usage`.
-    private static func objectEnd(in text: UnsafeRawBufferPointer, from start: Int) -> Int {
+    private static func objectEnd(in text: CheckedOctets, from start: Int) -> Int {
         var depth = 0
         for index in start..<text.count {
             if text[index] == UInt8(ascii: "{") { depth += 1 }
@@ -79,7 +82,7 @@ package struct ModelUsage: Sendable, Equatable {
         return text.count
     }
 
-    private static func number(_ name: StaticString, in text: UnsafeRawBufferPointer) -> Int? {
+    private static func number(_ name: StaticString, in text: CheckedOctets) -> Int? {
         guard let place = find(name, in: text, from: 0), let start = value(in: text, from: place) else { return nil }
         let digits = text[start...].prefix { (0x30...0x39).contains($0) }
         guard (1...12).contains(digits.count) else { return nil }

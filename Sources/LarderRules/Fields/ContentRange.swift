@@ -36,22 +36,23 @@ package enum ContentRange: Sendable, Hashable {
     }
 
     init?(octets: UnsafeRawBufferPointer) {
-        guard octets.count > 6, UnsafeRawBufferPointer(rebasing: octets[..<5]).isFolded("bytes"), octets[5] == 0x20,
-            let slash = octets.firstIndex(of: 0x2F)
+        let octets = CheckedOctets(octets)
+        guard octets.count > 6, octets.part(0..<5).unchecked.isFolded("bytes"), octets[5] == 0x20,
+            let slash = octets.firstIndex(of: 0x2F), slash >= 6
         else { return nil }
-        let span = UnsafeRawBufferPointer(rebasing: octets[6..<slash])
-        let total = UnsafeRawBufferPointer(rebasing: octets[(slash + 1)...])
-        let isUnknown = total.count == 1 && total[0] == 0x2A
+        let span = octets.part(6..<slash)
+        let total = octets.part(slash + 1..<octets.count)
+        let isUnknown = total.elementsEqual("*".utf8)
         let completeLength = isUnknown ? nil : Int64(decimal: total)
         guard isUnknown || completeLength != nil else { return nil }
-        if span.count == 1, span[0] == 0x2A {
+        if span.elementsEqual("*".utf8) {
             guard let completeLength else { return nil }
             self = .unsatisfied(completeLength: completeLength)
             return
         }
         guard let dash = span.firstIndex(of: 0x2D),
-            let first = Int64(decimal: UnsafeRawBufferPointer(rebasing: span[..<dash])),
-            let last = Int64(decimal: UnsafeRawBufferPointer(rebasing: span[(dash + 1)...])),
+            let first = Int64(decimal: span.part(0..<dash)),
+            let last = Int64(decimal: span.part(dash + 1..<span.count)),
             first <= last, last < Int64.max, last < completeLength ?? .max
         else { return nil }
         self = .range(ByteRange(first: first, last: last), completeLength: completeLength)
@@ -70,7 +71,7 @@ extension ContentRange: CustomStringConvertible {
 
 extension Int64 {
     /// Reads 1*DIGIT; a number that does not fit becomes the largest one. Nil when there is anything but digits.
-    init?(decimal octets: UnsafeRawBufferPointer) {
+    init?(decimal octets: some Collection<UInt8>) {
         guard !octets.isEmpty else { return nil }
         var value: Int64 = 0
         for octet in octets {

@@ -49,14 +49,14 @@ enum DirectiveScanner {
         private static let equals: UInt8 = 0x3D
         private static let quote: UInt8 = 0x22
 
-        private let line: UnsafeRawBufferPointer
+        private let line: CheckedOctets
         private var index = 0
         /// Whether an unterminated string was found: then no other is searched for, as each search might run to the end
         /// of the line in vain.
         private var hasOpenString = false
         private(set) var previousSeparator: UInt8 = Cursor.comma
 
-        init(_ line: UnsafeRawBufferPointer) { self.line = line }
+        init(_ line: UnsafeRawBufferPointer) { self.line = CheckedOctets(line) }
 
         var isAtEqualsSign: Bool { index < line.count && line[index] == Cursor.equals }
         var isAtSemicolon: Bool { index < line.count && line[index] == Cursor.semicolon }
@@ -78,7 +78,7 @@ enum DirectiveScanner {
         mutating func token() -> UnsafeRawBufferPointer {
             let start = index
             while index < line.count, Token.isTokenCharacter(line[index]) { index &+= 1 }
-            return UnsafeRawBufferPointer(rebasing: line[start..<index])
+            return line.part(start..<index).unchecked
         }
 
         mutating func argument() -> Argument {
@@ -118,7 +118,7 @@ enum DirectiveScanner {
                 hasOpenString = true
                 return .malformed
             }
-            let content = UnsafeRawBufferPointer(rebasing: line[(index &+ 1)..<end])
+            let content = line.part(index &+ 1..<end).unchecked
             index = end &+ 1
             return .quoted(content)
         }

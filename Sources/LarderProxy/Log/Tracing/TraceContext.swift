@@ -45,12 +45,13 @@ extension TraceContext {
     private static let length = 55
 
     /// Nil when `value` is not valid (§3.2). Of later versions, the part that they share with this one is used.
-    init?(_ value: UnsafeRawBufferPointer) {
-        guard value.count >= Self.length, let version = Self.number(value[0..<2]), version != 0xFF,
+    init?(_ octets: UnsafeRawBufferPointer) {
+        let value = CheckedOctets(octets)
+        guard value.count >= Self.length, let version = Self.number(value.part(0..<2)), version != 0xFF,
             version == 0 ? value.count == Self.length : value.count == Self.length || Self.isDash(value, Self.length),
             Self.isDash(value, 2), Self.isDash(value, 35), Self.isDash(value, 52),
-            let high = Self.number(value[3..<19]), let low = Self.number(value[19..<35]), high | low != 0,
-            let span = Self.number(value[36..<52]), span != 0, let flags = Self.number(value[53..<55])
+            let high = Self.number(value.part(3..<19)), let low = Self.number(value.part(19..<35)), high | low != 0,
+            let span = Self.number(value.part(36..<52)), span != 0, let flags = Self.number(value.part(53..<55))
         else { return nil }
         self.init(trace: (high, low), span: span, isSampled: flags & 1 == 1)
     }
@@ -61,12 +62,12 @@ extension TraceContext {
         self = context
     }
 
-    private static func isDash(_ value: UnsafeRawBufferPointer, _ index: Int) -> Bool {
+    private static func isDash(_ value: CheckedOctets, _ index: Int) -> Bool {
         value[index] == UInt8(ascii: "-")
     }
 
     /// Digits in lower case only (§3.2.2).
-    private static func number(_ digits: Slice<UnsafeRawBufferPointer>) -> UInt64? {
+    private static func number(_ digits: CheckedOctets) -> UInt64? {
         var number: UInt64 = 0
         for digit in digits {
             switch digit {
