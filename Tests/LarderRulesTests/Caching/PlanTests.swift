@@ -20,7 +20,7 @@ struct PlanTests {
     private static let pause = OriginHold(reason: .retryAfter, remaining: .seconds(1), status: 503)
 
     private func failure(_ failure: UpstreamFailure = .disconnected, until: Double = 999) -> RecentFailure {
-        RecentFailure(retryAt: .at(until), failure: failure)
+        RecentFailure(at: .at(0), retryAt: .at(until), failure: failure)
     }
 
     private func plan(
@@ -137,6 +137,9 @@ struct PlanTests {
         #expect(plan(.get(), by: due).action == .forward(.uriMiss, fallback: nil))
         #expect(plan(.get(), by: early).action == .refuse(.offline))
         #expect(plan(asking("no-cache"), Self.minute, by: early).action == .validate(Self.staleSelection, .stale))
+        let held = Known(standing: .outOfReach, isProbeDue: true, hold: Self.pause)
+        #expect(!plan(.get(), Self.minute, by: held).refreshes)
+        #expect(plan(.get(), by: held).action == .refuse(.offline))
     }
 
     // MARK: Loads without a client
@@ -149,6 +152,13 @@ struct PlanTests {
         #expect(!plan(.get(), Self.minute, by: Known(hold: Self.circuit)).isUpToDate)
         #expect(!plan(.get(), Self.minute, by: Known(standing: .offline, failure: failure())).isUpToDate)
         #expect(!Plan.passing(.bypass, outlook: Known(failure: failure())).isUpToDate)
+    }
+
+    @Test func `a request has the origin asked for a failure that the clock was set back to before`() {
+        let failed = RecentFailure(at: .at(100), retryAt: .at(110), failure: .disconnected)
+        #expect(!plan(.get(), at: 105, by: Known(failure: failed)).asksOrigin)
+        #expect(plan(.get(), at: 110, by: Known(failure: failed)).asksOrigin)
+        #expect(plan(.get(), at: 98, by: Known(failure: failed)).asksOrigin)
     }
 
     @Test func `a refresh ahead of time asks an origin with which all is well`() {
