@@ -154,6 +154,32 @@ struct PlanTests {
         #expect(!Plan.passing(.bypass, outlook: Known(failure: failure())).isUpToDate)
     }
 
+    /// Data with an `expirationTime` of a minute, and a failure at 10 that is tried again from 20 on.
+    @Test(arguments: [
+        ("never loaded", false, false, false, 1, false),
+        ("younger than its lifetime", true, false, false, 59.999, true),
+        ("as old as its lifetime", true, false, false, 60, false),
+        ("before the clock was set back", true, false, false, -2, false),
+        ("invalidated", true, false, true, 1, false), ("failed just now", false, true, false, 10, true),
+        ("failed after it was loaded", true, true, false, 19.999, true),
+        ("to be tried again, whatever the data", true, true, false, 20, false),
+        ("failed before the clock was set back", true, true, false, 8, false),
+        ("failed and invalidated", false, true, true, 10, false),
+    ])
+    func `RS-07 what a program has by itself is up to date by the model`(
+        _ label: String, _ hasData: Bool, _ hasFailed: Bool, _ isInvalidated: Bool, _ now: Double, _ expected: Bool
+    ) {
+        let policy = CachePolicy.with {
+            $0.expirationTime = .seconds(60)
+            $0.expirationMode = .override
+        }
+        let plan = Plan.decide(
+            data: hasData ? .stored(.ok("Cache-Control: no-cache"), policy: policy) : nil,
+            failure: hasFailed ? RecentFailure(at: .at(10), retryAt: .at(20), failure: .disconnected) : nil,
+            isInvalidated: isInvalidated, policy: policy, now: .at(now))
+        #expect(plan.isUpToDate == expected, "\(label): \(plan)")
+    }
+
     @Test func `a request has the origin asked for a failure that the clock was set back to before`() {
         let failed = RecentFailure(at: .at(100), retryAt: .at(110), failure: .disconnected)
         #expect(!plan(.get(), at: 105, by: Known(failure: failed)).asksOrigin)
