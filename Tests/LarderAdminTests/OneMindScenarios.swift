@@ -28,6 +28,13 @@ struct OneMindScenarios {
         /// The request of a load that was begun before, until the origin answers it.
         var begun: (request: OriginRequest, load: Task<LoadOutcome, any Error>)?
 
+        /// A plain request for a service.
+        init(_ scene: Scenario, _ client: Wire, number: Int, seed: UInt64, service: String) {
+            (self.scene, self.client, self.number, self.service) = (scene, client, number, service)
+            random = SeededNumbers(seed: seed &* 1_000_003 &+ UInt64(number))
+            request = ImaginedRequest(.get)
+        }
+
         init(_ scene: Scenario, _ client: Wire, number: Int, seed: UInt64) {
             (self.scene, self.client, self.number) = (scene, client, number)
             random = SeededNumbers(seed: seed &* 1_000_003 &+ UInt64(number))
@@ -184,7 +191,7 @@ extension OneMindScenarios.Trial {
         }
     }
 
-    private mutating func remember(in resource: Resource) {
+    mutating func remember(in resource: Resource) {
         guard random.chance(25) else { return }
         let now = scene.proxy.now
         let retryAt = now + .seconds(random.pick([-1, 1, 5]))
@@ -223,7 +230,7 @@ extension OneMindScenarios.Trial {
         _ = try await load.value
     }
 
-    private mutating func hold(_ subject: ResourceSubject) {
+    mutating func hold(_ subject: ResourceSubject) {
         if service == "quota", random.chance(50) {
             notes.append("held: quota")
             scene.proxy.quotas.note(
@@ -256,7 +263,7 @@ extension OneMindScenarios.Trial {
         }
     }
 
-    private mutating func choose(_ subject: ResourceSubject) {
+    mutating func choose(_ subject: ResourceSubject) {
         guard random.chance(20) else { return }
         let mode = random.pick([OfflineMode.on, .off, .auto])
         notes.append("chosen: offline \(mode)")

@@ -305,6 +305,23 @@ struct HostedStateScenarios {
         }
     }
 
+    @Test func `RS-07 RS-18 RS-26 an invalidation ends the wait after a failure, for both`() async throws {
+        try await run { (scene, service) async throws in
+            scene.origin.answer { _ in .ok(Self.fresh, Self.json, content: "no JSON") }
+            let resource = service.resource("/a")
+            for isFirst in [true, false] {
+                #expect(try await scene.get("/a").status == 502)
+                #expect(resource.isUpToDate && resource.loadIfNeeded() == nil)
+                #expect(try await scene.get("/a").status == 502)
+                #expect(scene.origin.count(of: "/a") == (isFirst ? 1 : 2))
+                resource.invalidate()
+                #expect(!resource.isUpToDate)
+            }
+            _ = await resource.loadIfNeeded()?.response()
+            #expect(resource.latestError?.stage == .parsing && scene.origin.count(of: "/a") == 3)
+        }
+    }
+
     @Test func `B-29 HT-04 a client's write puts the resources out of date that the program names`() async throws {
         try await run { service in
             service.configure("/widgets/*") { $0.afterWrite = .init(.invalidate, also: ["/widgets"]) }

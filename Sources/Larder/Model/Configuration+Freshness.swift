@@ -27,15 +27,34 @@ extension Configuration {
         return policy
     }
 
-    /// How long data may be used after its timestamp. In `override` mode that is `expirationTime`, whatever age the
-    /// data had on arrival; in the other modes the origin has a say (RFC 9111 §4.2), and so has that age.
-    func lifetime(of entity: AnyEntity) -> Duration {
-        guard expirationMode != .override, let responseTime = entity.responseTime else { return expirationTime }
-        let stored = StoredResponse(
-            status: entity.status, fields: entity.fields, requestTime: entity.requestTime ?? responseTime,
-            responseTime: responseTime, policy: cachePolicy)
-        if stored.facts.validatesAlways { return .zero }
-        // Data confirmed without a response of its own, or read from a cache, is as old as its timestamp.
-        return Freshness.remaining(stored, at: responseTime) - (entity.timestamp - responseTime)
+    /// How a program without a daemon would have a plain request for its resource answered.
+    package func plan(for machine: ResourceMachine, at now: Timestamp) -> Plan {
+        Plan.decide(
+            data: machine.latestData.map(stored), failure: machine.latestError.map(recent),
+            isInvalidated: machine.isInvalidated, policy: cachePolicy, now: now)
+    }
+
+    /// Data as a stored response. In `override` mode, and for data that came from no origin, that has no fields:
+    /// `expirationTime` alone counts, from the data's timestamp, whatever age they had on arrival. In the other modes
+    /// the origin has a say (RFC 9111 §4.2), and so has that age.
+    private func stored(_ entity: AnyEntity) -> StoredResponse {
+        // An error that the pipeline has turned into data is data, and a part is all that was asked for.
+        let status = entity.status.isError ? 200 : entity.status
+        if expirationMode != .override, let responseTime = entity.responseTime {
+            return StoredResponse(
+                status: status, fields: entity.fields, requestTime: entity.requestTime ?? responseTime,
+                responseTime: responseTime, extent: .whole, policy: cachePolicy)
+        }
+        var policy = cachePolicy
+        policy.expirationMode = .override
+        policy.expirationTime = expirationTime
+        return StoredResponse(
+            status: status, fields: Fields(), requestTime: entity.timestamp, responseTime: entity.timestamp,
+            extent: .whole, policy: policy)
+    }
+
+    private func recent(_ error: RequestError) -> RecentFailure {
+        let wait = max(retryTime, error.retryAfter ?? .zero)
+        return RecentFailure(at: error.timestamp, retryAt: error.timestamp + wait, failure: .disconnected)
     }
 }

@@ -42,9 +42,9 @@ extension Resource {
 
     /// The outcome of a load when existing data is fresh; nil when it is not.
     func confirmation() -> ResponseInfo? {
-        guard freshness.isUpToDate else { return nil }
-        return memory.state.withLock { state in
-            guard let machine = state.program?.machine, let data = machine.latestData, machine.latestError == nil else {
+        withPlan { program, state, plan in
+            let machine = program.machine
+            guard program.isUpToDate(by: plan), let data = machine.latestData, machine.latestError == nil else {
                 return nil
             }
             var info = ResponseInfo(.success(data))

@@ -95,18 +95,15 @@ extension Resource {
     @discardableResult
     public func loadIfNeeded() -> Request? {
         checkCaches()
-        let configuration = configuration
-        let now = service.clock.now
         let delegate = LoadDelegate(self)
         let request = Request(delegate, turns: turns, clock: service.clock)
         let joined = isRegistered ? Request(ClientLoadDelegate(self), turns: turns, clock: service.clock) : nil
-        let existing = withProgram { program -> Request?? in
+        let existing = withPlan { program, _, plan -> Request?? in
             if let running = program.loadRequests.first(where: { !program.machine.isOutdated($0.id) }) {
                 return .some(running.request)
             }
             // Not judged before: a load that has ended since must not be made again.
-            let freshness = Self.freshness(of: program.machine, by: configuration, at: now)
-            if freshness.isUpToDate { return .some(nil) }
+            if program.isUpToDate(by: plan) { return .some(nil) }
             if let joined, program.hasClientLoad { return .some(joined) }
             let (id, _) = program.machine.loadStarted(isSilent: true)
             delegate.id = id

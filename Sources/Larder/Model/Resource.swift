@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import LarderHTTP
 import LarderIO
+import LarderRules
 import Synchronization
 
 /// One URL of a service and its state: the latest data, the latest error, whether a load is in progress, whether the
@@ -69,29 +70,24 @@ public final class Resource: Sendable {
     public var allRequests: [Request] { readProgram { $0?.allRequests ?? [] } }
 
     /// Whether `loadIfNeeded` would do nothing: the data is younger than its lifetime, or an error younger than
-    /// `retryTime`, and nothing was invalidated.
-    public var isUpToDate: Bool { freshness.isUpToDate }
+    /// `retryTime`, and nothing was invalidated. An age that equals its limit is over it.
+    ///
+    /// In a daemon that serves the resource: whether it would answer a plain GET of a client, one without credentials
+    /// and cache directives, without asking the origin, by a fresh response or by the last failure. So data that clients
+    /// do not get from memory or disk are not up to date, and errors only if the daemon remembers them. It is false
+    /// while the resource has neither data nor an error, as before its caches have been read.
+    public var isUpToDate: Bool {
+        checkCaches()
+        let (plan, isUpToDate) = withPlan { program, _, plan in (plan, program.isUpToDate(by: plan)) }
+        let reason = CacheStatus(plan)?.member() ?? "refused"
+        service.log(.staleness, "\(url): \(isUpToDate ? "up to date" : "out of date") (\(reason))")
+        return isUpToDate
+    }
 
     /// The whole state at one moment.
     public var state: ResourceState {
         checkCaches()
         return memory.withProgram(of: self) { program, state in program.snapshot(state.sequence) }
-    }
-
-    package var freshness: ResourceMachine.Freshness {
-        checkCaches()
-        let configuration = configuration
-        let now = service.clock.now
-        let freshness = withProgram { Self.freshness(of: $0.machine, by: configuration, at: now) }
-        service.log(.staleness, "\(url): \(freshness)")
-        return freshness
-    }
-
-    static func freshness(
-        of machine: ResourceMachine, by configuration: Configuration, at now: Timestamp
-    ) -> ResourceMachine.Freshness {
-        let lifetime = machine.latestData.map { configuration.lifetime(of: $0) } ?? configuration.expirationTime
-        return machine.freshness(at: now, lifetime: lifetime, retryTime: configuration.retryTime)
     }
 
     // MARK: Configuration

@@ -33,12 +33,13 @@ extension ResourceMemory {
     }
 
     /// The Resource was declared out of date, and with it the responses that loads and reads of the store under way bring:
-    /// they are for those who asked before (B-05).
+    /// they are for those who asked before (B-05). The last failure is not waited out: it was that of another state.
     ///
     /// - Parameter isForPrograms: whether a program that looks at the Resource is to know.
     package func noteInvalidation(isForPrograms: Bool = true) {
         state.withLock { state in
             state.invalidationGeneration += 1
+            if state.snapshot.failure != nil { state.snapshot = state.snapshot.with(nil) }
             for load in state.loads { load.outdate() }
             if isForPrograms { invalidateForProgram(&state) }
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderIO
+package import LarderRules
 
 /// The host of a service, which serves its resources to others and has more of their state than the service: the
 /// daemon.
@@ -19,6 +20,11 @@ package protocol ServiceHost: Sendable {
 
     // MARK: One resource
 
+    /// The plan for the request of a client for a resource that would be asked for by `load`; nil where no client gets
+    /// anything. Called without the resource's lock.
+    ///
+    /// - Parameter snapshot: what is in memory for clients.
+    func plan(for resource: Resource, by snapshot: ResourceMemory.Snapshot) -> Plan?
     /// Loads a resource as its clients would; nil where they would get nothing that is kept. The outcome is in memory
     /// for them by then.
     ///

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-package import LarderHTTP
 
 /// Names one load of one resource. Later loads have greater names.
 package struct LoadID: Hashable, Sendable, Comparable {
@@ -169,42 +168,6 @@ package struct ResourceMachine: Sendable {
         guard let entity, latestData == nil else { return (Transition(), false) }
         replaceData(with: entity)
         return (Transition(events: [.newData(.cache)]), true)
-    }
-
-    // MARK: Freshness
-
-    /// Why a resource is or is not up to date.
-    package enum Freshness: Sendable, Hashable {
-        case fresh(remaining: Duration)
-        /// An error is recent enough that asking again would be too soon.
-        case waiting(remaining: Duration)
-        case neverLoaded, invalidated, expired, retryDue
-
-        package var isUpToDate: Bool {
-            switch self {
-            case .fresh, .waiting: true
-            case .neverLoaded, .invalidated, .expired, .retryDue: false
-            }
-        }
-    }
-
-    /// Whether the resource is up to date at `now`. `lifetime` is how long its data may be used.
-    package func freshness(at now: Timestamp, lifetime: Duration, retryTime: Duration) -> Freshness {
-        if isInvalidated { return .invalidated }
-        if let latestError {
-            let wait = max(retryTime, latestError.retryAfter ?? .zero)
-            guard let age = ResourceMachine.age(latestError.timestamp, now), age <= wait else { return .retryDue }
-            return .waiting(remaining: wait - age)
-        }
-        guard let latestData else { return .neverLoaded }
-        guard let age = ResourceMachine.age(latestData.timestamp, now), age <= lifetime else { return .expired }
-        return .fresh(remaining: lifetime - age)
-    }
-
-    /// Nil when the clock went back by more than a second: then nothing is known about the age.
-    private static func age(_ timestamp: Timestamp, _ now: Timestamp) -> Duration? {
-        if now >= timestamp { return now - timestamp }
-        return timestamp - now > .seconds(1) ? nil : .zero
     }
 
     // MARK: Private parts

@@ -3,6 +3,7 @@
 import Larder
 import LarderIO
 import LarderProxy
+import LarderRules
 import Logging
 
 /// Forwards a program's operations on its services to the daemon.
@@ -64,6 +65,10 @@ final class DaemonHost: ServiceHost {
     // MARK: One resource
 
     private var proxy: Proxy? { served.withLock { $0.daemon }?.proxy }
+
+    func plan(for resource: Resource, by snapshot: ResourceMemory.Snapshot) -> Plan? {
+        proxy?.plan(for: resource, by: snapshot)
+    }
 
     func load(
         _ resource: Resource, as id: LoadID?, onlyIfNeeded: Bool, validating basis: AnyEntity?,

@@ -189,21 +189,17 @@ struct ExplainedDecision {
 
     private static func status(_ plan: Plan, _ situation: Situation) -> CacheStatus? {
         var status = CacheStatus(plan)
-        guard plan.wait == nil else { return status }
-        switch plan.action {
-        case .answer(let selection), .answerStale(let selection, _):
-            let variant = situation.variants[selection.index]
-            if variant.isOverride {
-                status?.detail = "override"
-            } else {
-                let words = [
-                    status?.detail, variant.isWritten ? Variant.written : nil,
-                    ExplainedCoding(situation, variant)?.word, variant.stored.facts.ignored,
-                ]
-                .compactMap(\.self)
-                status?.detail = words.isEmpty ? nil : words.joined(separator: ", ")
-            }
-        case .validate, .forward, .refuse: break
+        guard let selection = plan.answering else { return status }
+        let variant = situation.variants[selection.index]
+        if variant.isOverride {
+            status?.detail = "override"
+        } else {
+            let words = [
+                status?.detail, variant.isWritten ? Variant.written : nil,
+                ExplainedCoding(situation, variant)?.word, variant.stored.facts.ignored,
+            ]
+            .compactMap(\.self)
+            status?.detail = words.isEmpty ? nil : words.joined(separator: ", ")
         }
         return status
     }

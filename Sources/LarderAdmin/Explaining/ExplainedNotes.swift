@@ -2,6 +2,7 @@
 
 import Larder
 import LarderHTTP
+import LarderProxy
 import LarderRules
 
 /// Oddities of the request and the stored response, each with the section of the RFC that resolves it, and why nothing
@@ -10,7 +11,7 @@ enum ExplainedNotes {
     static func list(_ situation: Situation, selected: Int?) -> [String] {
         var notes = ReadingNote.notes(onRequest: situation.request.fields).map { line($0, "the request's ") }
         // While it keeps requests from the origin, the decision itself says so.
-        if let failure = situation.failure, failure.retryAt <= situation.now {
+        if let failure = situation.failure, !RecentFailure(failure).isRecent(at: situation.now) {
             notes.append("the last load failed at \(TimeText.iso(failure.at)): \(failure.error)")
         }
         if !situation.ignoredWishes.isEmpty {

@@ -38,8 +38,8 @@ struct StateReport {
         self.loads = loads
         self.unstored = unstored
         self.now = now
-        isUpToDate =
-            subject.map { proxy.isUpToDate($0, in: partition, by: variants, failure: failure, now: now) } ?? false
+        let plan = subject.map { proxy.plan(for: $0, in: partition, by: variants, failure: failure, now: now) }
+        isUpToDate = plan?.isUpToDate ?? false
     }
 
     func json(withContent: Bool) -> JSONObject {

@@ -26,7 +26,9 @@ extension CacheLookup {
     /// the pipeline refuses it.
     func retransform(_ variant: Variant) async throws -> Bool {
         let memory = resource.memory
-        if let failure = memory.snapshot.failure, failure.error is PipelineFailure, context.now() < failure.retryAt {
+        if let failure = memory.snapshot.failure, failure.error is PipelineFailure,
+            RecentFailure(failure).isRecent(at: context.now())
+        {
             throw Problem(upstream: failure.error, place: request.uri.authority)
         }
         let load = Load(for: self, validating: nil, isBackground: false)

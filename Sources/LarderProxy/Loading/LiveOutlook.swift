@@ -95,7 +95,8 @@ extension UpstreamRequest {
 extension RecentFailure {
     package init(_ failure: LoadFailure) {
         self.init(
-            retryAt: failure.retryAt, failure: failure.error is PipelineFailure ? .status(502) : .disconnected)
+            at: failure.at, retryAt: failure.retryAt,
+            failure: failure.error is PipelineFailure ? .status(502) : .disconnected)
     }
 }
 

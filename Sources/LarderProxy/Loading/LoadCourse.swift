@@ -66,7 +66,7 @@ struct LoadWish {
                 return .asks(validating: isValidatable ? variant : nil, completing: nil)
             }
             if reason == .offline { return refused(.offline, by: outlook) }
-            if let failure = outlook.failure, context.now() < failure.retryAt {
+            if let failure = outlook.failure, failure.isRecent(at: context.now()) {
                 return snapshot.failure.map { .held($0.error) }
             }
             return outlook.refusal.map { .held($0) }

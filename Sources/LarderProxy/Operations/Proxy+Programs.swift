@@ -3,7 +3,7 @@
 package import Larder
 import LarderHTTP
 import LarderIO
-import LarderRules
+package import LarderRules
 import LarderSettings
 import LarderStores
 
@@ -24,6 +24,15 @@ extension Proxy {
         } catch {
             return ResponseInfo(.failure(resource.failure(error, at: now)))
         }
+    }
+
+    /// The plan for such a client's request, by what is in memory; nil where no service has the Resource.
+    package func plan(for resource: Resource, by snapshot: ResourceMemory.Snapshot) -> Plan? {
+        guard let (service, uri) = place(of: resource) else { return nil }
+        let subject = ResourceSubject(service: service, form: .forward, uri: uri, spelling: [])
+        return plan(
+            for: .ofProgram(uri), of: subject, service.configuration(for: resource), by: snapshot.candidates,
+            failure: snapshot.failure, now: now)
     }
 
     /// The data that the pipeline makes of what is stored for such a client.
@@ -80,6 +89,14 @@ extension Proxy {
     }
 }
 
+extension RequestHead {
+    fileprivate static func ofProgram(_ uri: TargetURI) -> RequestHead {
+        RequestHead(
+            method: .get, target: uri.pathAndQuery,
+            fields: ["Host": uri.authority, "Accept": "*/*", "User-Agent": "larder/\(LarderVersion.current)"])
+    }
+}
+
 /// A program's request for a Resource, on a loop.
 private struct ProgramRequest {
     let service: RoutedService
@@ -87,11 +104,7 @@ private struct ProgramRequest {
     let uri: TargetURI
     let context: LoopContext
 
-    private var head: RequestHead {
-        RequestHead(
-            method: .get, target: uri.pathAndQuery,
-            fields: ["Host": uri.authority, "Accept": "*/*", "User-Agent": "larder/\(LarderVersion.current)"])
-    }
+    private var head: RequestHead { .ofProgram(uri) }
 
     // MARK: Loading
 
@@ -116,7 +129,13 @@ private struct ProgramRequest {
         repeat {
             course = wish(onlyIfNeeded: onlyIfNeeded).course(by: memory.snapshot, on: context)
             if case .answered = course, onlyIfNeeded {
-                // The program has other data, or has declared these out of date.
+                if let entity = try await content() {
+                    // The program has not seen it yet: it was on disk, or has just been loaded.
+                    var info = ResponseInfo(.success(entity))
+                    info.isInMemory = true
+                    return info
+                }
+                // Nothing can be made of it.
                 course = wish(onlyIfNeeded: false).course(by: memory.snapshot, on: context)
             }
         } while course == nil

@@ -2,26 +2,34 @@
 
 package import Larder
 package import LarderHTTP
-import LarderRules
+package import LarderRules
 
 extension Proxy {
-    /// Whether a plain request for the newest of `variants`, which has the same selecting fields, would be answered by a
-    /// fresh response, or by the last failure.
-    package func isUpToDate(
-        _ subject: ResourceSubject, in partition: Larder.Partition, by variants: [Variant], failure: LoadFailure?,
+    /// The plan for a plain request for the newest of `variants`, which has the same selecting fields.
+    package func plan(
+        for subject: ResourceSubject, in partition: Larder.Partition, by variants: [Variant], failure: LoadFailure?,
         now: Timestamp
-    ) -> Bool {
+    ) -> Plan {
         let configuration = subject.service.configuration(for: subject.uri, method: subject.method, in: partition)
         let fields = variants.first?.stored.variance.fields ?? Fields()
-        var head = RequestHead(method: subject.method, target: subject.uri.pathAndQuery, fields: fields)
+        let head = RequestHead(method: subject.method, target: subject.uri.pathAndQuery, fields: fields)
+        return plan(for: head, of: subject, configuration, by: variants.map(\.stored), failure: failure, now: now)
+    }
+
+    /// The plan for a request, given what is stored, at the moment of a report: none is sent.
+    func plan(
+        for head: RequestHead, of subject: ResourceSubject, _ configuration: EffectiveConfiguration,
+        by candidates: [StoredResponse], failure: LoadFailure?, now: Timestamp
+    ) -> Plan {
+        var head = head
         configuration.policy.ignoredRequest.remove(from: &head.fields)
-        guard head.passing(isReadByContent: subject.content != nil, caches: configuration.caches) == nil else {
-            return false
-        }
         let outlook = StateOutlook(
             origin: outlook(on: subject, method: head.method, fields: head.fields, nil),
             failure: failure.map(RecentFailure.init))
-        return Plan.decide(head, variants.map(\.stored), policy: configuration.policy, now: now) { outlook }.isUpToDate
+        if let passing = head.passing(isReadByContent: subject.content != nil, caches: configuration.caches) {
+            return Plan.passing(passing, outlook: outlook)
+        }
+        return Plan.decide(head, candidates, policy: configuration.policy, now: now) { outlook }
     }
 }
 

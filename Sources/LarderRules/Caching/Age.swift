@@ -4,6 +4,9 @@ package import LarderHTTP
 
 /// How long ago the origin vouched for a response (RFC 9111 §4.2.3). The quantities have the RFC's names.
 package enum Age {
+    /// How far the clock may stand before an event of the past; beyond that it has been set back, and ages mean nothing.
+    package static let clockTolerance = Duration.seconds(1)
+
     /// The age at receipt: the larger of what `Date` implies, and `Age` plus the time in flight.
     ///
     /// `Date` counts whole seconds, so it is compared with the whole second of receipt: the fraction would age each

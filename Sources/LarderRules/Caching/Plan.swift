@@ -41,6 +41,15 @@ package struct Plan: Sendable, Hashable {
         return false
     }
 
+    /// The stored response that answers without the origin; nil where none does.
+    package var answering: ReuseDecision.Selection? {
+        if let wait { return wait.stale }
+        return switch action {
+        case .answer(let selection), .answerStale(let selection, _): selection
+        case .validate, .forward, .refuse: nil
+        }
+    }
+
     private init(_ action: ReuseDecision) { self.action = action }
 }
 
@@ -67,13 +76,19 @@ package enum OriginStanding: Sendable, Hashable {
 
 /// A failed load, for as long as it is remembered.
 package struct RecentFailure: Sendable, Hashable {
+    package var at: Timestamp
     package var retryAt: Timestamp
     package var failure: UpstreamFailure
 
-    package init(retryAt: Timestamp, failure: UpstreamFailure) {
+    package init(at: Timestamp, retryAt: Timestamp, failure: UpstreamFailure) {
+        self.at = at
         self.retryAt = retryAt
         self.failure = failure
     }
+
+    /// Whether it is too soon to try again. `retryAt` itself is not; and if the clock was set back to before the failure,
+    /// nothing says how long ago it was, so that it does not count.
+    package func isRecent(at now: Timestamp) -> Bool { now < retryAt && now >= at - Age.clockTolerance }
 }
 
 extension Plan {
@@ -135,9 +150,9 @@ extension Plan {
             plan.action = Reuse.decide(request: request, candidates: candidates, policy: policy, now: now)
             switch plan.action {
             // The client gets the stored response at once, and a load in the background probes the origin.
-            case .answerStale where standing == .outOfReach: plan.refreshes = outlook.isProbeDue
+            case .answerStale where standing == .outOfReach: plan.refreshes = mayProbe(outlook)
             // There is no stored response to answer, so this request is the probe.
-            case .refuse where standing == .outOfReach && outlook.isProbeDue: plan = Plan(online)
+            case .refuse where standing == .outOfReach && mayProbe(outlook): plan = Plan(online)
             default: break
             }
         }
@@ -152,6 +167,10 @@ extension Plan {
         return plan
     }
 
+    /// Whether this request is the probe that is due. One that is held back, by a `Retry-After` for its URL, takes it from
+    /// no other.
+    private static func mayProbe(_ outlook: some OriginOutlook) -> Bool { outlook.hold == nil && outlook.isProbeDue }
+
     /// Why the origin is not asked. A request with cache directives of its own is not answered with an old failure.
     private static func wait(
         _ action: ReuseDecision, _ request: RequestHead, _ candidates: [StoredResponse], _ policy: CachePolicy,
@@ -160,7 +179,7 @@ extension Plan {
         var wait: Wait
         let failure: UpstreamFailure
         let isPlain = !request.fields.contains(.cacheControl) && !request.fields.contains(.pragma)
-        if isPlain, let recent = outlook.failure, now < recent.retryAt {
+        if isPlain, let recent = outlook.failure, recent.isRecent(at: now) {
             wait = Wait(cause: .retryTime)
             failure = recent.failure
         } else if let hold = outlook.hold {

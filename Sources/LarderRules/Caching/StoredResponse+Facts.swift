@@ -13,7 +13,7 @@ extension StoredResponse {
         package let lifetime: Freshness.Lifetime
         /// The response is fresh before this instant, and from `usableFrom` on.
         package let freshUntil: Timestamp
-        /// A second before receipt. Earlier, the clock has been set back and ages mean nothing.
+        /// Just before receipt. Earlier, the clock has been set back (`Age.clockTolerance`).
         package let usableFrom: Timestamp
         /// Whether each use needs validation: `no-cache`, or an invalidation.
         package let validatesAlways: Bool
@@ -56,7 +56,7 @@ extension StoredResponse {
             lifetime = Freshness.lifetime(
                 status: status, fields: fields, directives: directives, date: date, responseTime: responseTime,
                 policy: policy)
-            usableFrom = responseTime - .seconds(1)
+            usableFrom = responseTime - Age.clockTolerance
             // A response that was stale on arrival is never fresh, not even after the clock was set back to before it.
             freshUntil =
                 standing == .asReceived && lifetime.duration > correctedInitialAge

@@ -20,7 +20,7 @@ struct PlanTests {
     private static let pause = OriginHold(reason: .retryAfter, remaining: .seconds(1), status: 503)
 
     private func failure(_ failure: UpstreamFailure = .disconnected, until: Double = 999) -> RecentFailure {
-        RecentFailure(retryAt: .at(until), failure: failure)
+        RecentFailure(at: .at(0), retryAt: .at(until), failure: failure)
     }
 
     private func plan(
@@ -137,6 +137,9 @@ struct PlanTests {
         #expect(plan(.get(), by: due).action == .forward(.uriMiss, fallback: nil))
         #expect(plan(.get(), by: early).action == .refuse(.offline))
         #expect(plan(asking("no-cache"), Self.minute, by: early).action == .validate(Self.staleSelection, .stale))
+        let held = Known(standing: .outOfReach, isProbeDue: true, hold: Self.pause)
+        #expect(!plan(.get(), Self.minute, by: held).refreshes)
+        #expect(plan(.get(), by: held).action == .refuse(.offline))
     }
 
     // MARK: Loads without a client
@@ -149,6 +152,39 @@ struct PlanTests {
         #expect(!plan(.get(), Self.minute, by: Known(hold: Self.circuit)).isUpToDate)
         #expect(!plan(.get(), Self.minute, by: Known(standing: .offline, failure: failure())).isUpToDate)
         #expect(!Plan.passing(.bypass, outlook: Known(failure: failure())).isUpToDate)
+    }
+
+    /// Data with an `expirationTime` of a minute, and a failure at 10 that is tried again from 20 on.
+    @Test(arguments: [
+        ("never loaded", false, false, false, 1, false),
+        ("younger than its lifetime", true, false, false, 59.999, true),
+        ("as old as its lifetime", true, false, false, 60, false),
+        ("before the clock was set back", true, false, false, -2, false),
+        ("invalidated", true, false, true, 1, false), ("failed just now", false, true, false, 10, true),
+        ("failed after it was loaded", true, true, false, 19.999, true),
+        ("to be tried again, whatever the data", true, true, false, 20, false),
+        ("failed before the clock was set back", true, true, false, 8, false),
+        ("failed and invalidated", false, true, true, 10, false),
+    ])
+    func `RS-07 what a program has by itself is up to date by the model`(
+        _ label: String, _ hasData: Bool, _ hasFailed: Bool, _ isInvalidated: Bool, _ now: Double, _ expected: Bool
+    ) {
+        let policy = CachePolicy.with {
+            $0.expirationTime = .seconds(60)
+            $0.expirationMode = .override
+        }
+        let plan = Plan.decide(
+            data: hasData ? .stored(.ok("Cache-Control: no-cache"), policy: policy) : nil,
+            failure: hasFailed ? RecentFailure(at: .at(10), retryAt: .at(20), failure: .disconnected) : nil,
+            isInvalidated: isInvalidated, policy: policy, now: .at(now))
+        #expect(plan.isUpToDate == expected, "\(label): \(plan)")
+    }
+
+    @Test func `a request has the origin asked for a failure that the clock was set back to before`() {
+        let failed = RecentFailure(at: .at(100), retryAt: .at(110), failure: .disconnected)
+        #expect(!plan(.get(), at: 105, by: Known(failure: failed)).asksOrigin)
+        #expect(plan(.get(), at: 110, by: Known(failure: failed)).asksOrigin)
+        #expect(plan(.get(), at: 98, by: Known(failure: failed)).asksOrigin)
     }
 
     @Test func `a refresh ahead of time asks an origin with which all is well`() {
