@@ -3,6 +3,7 @@ import Larder
 import LarderProxy
 import LarderSettings
 import LarderTesting
+import LarderUpstream
 import Testing
 
 /// The load that runs in the task of the client that came first, and what becomes of the others.
@@ -38,6 +39,27 @@ struct LeadingScenarios {
             #expect(scene.count(.aborted) == 1)
             scene.origin.answer { _ in .ok(Self.fresh, content: "pears") }
             #expect(try await scene.get("/a").text == "pears")
+        }
+    }
+
+    @Test(arguments: ["GET", "HEAD", "POST"])
+    func `clients that ask and break off at once are noticed, and their requests end`(method: String) async throws {
+        try await Scenario.run({ settings, _ in settings.timeouts.abandon = .seconds(4) }) { (scene) async throws in
+            // Not all arrive: some break off before their request is read.
+            for number in 0..<20 {
+                let client = try await scene.client("client \(number)")
+                try await client.write(
+                    "\(method) \(scene.url("/\(number)")) HTTP/1.1\r\nHost: \(scene.origin.authority)\r\n"
+                        + (method == "POST" ? "Content-Length: 0\r\n\r\n" : "\r\n"))
+                await client.reset()
+            }
+            await scene.proxy.settle()
+            // Not as long as an origin may be silent.
+            _ = try await scene.lettingTimePass(within: .zero ... .seconds(20)) {
+                try await eventually("all of them end") {
+                    await scene.proxy.upstreamStatistics().allSatisfy { $0.active + $0.waiting == 0 }
+                }
+            }
         }
     }
 

@@ -55,7 +55,11 @@ package final class ByteStream {
     /// before it was set, see `isPeerClosed`.
     package var onPeerClosed: (() -> Void)? {
         // Without memory for the event nothing is reported now, and the next wait fails.
-        didSet { if onPeerClosed != nil { try? observe() } }
+        didSet {
+            guard onPeerClosed != nil else { return }
+            try? observe()
+            reportMissedBreak()
+        }
     }
 
     /// Whether `onPeerClosed` ignores a half-close, and reports only a broken connection.
@@ -122,6 +126,13 @@ package final class ByteStream {
             close()
             throw IOError(errno: number == 0 ? EINVAL : number, operation: "watch a socket")
         }
+    }
+
+    /// Has a break reported that came in one event with octets: the kernel does not report it again. Asks the kernel if
+    /// it is not known.
+    private func reportMissedBreak() {
+        guard isReadable || isEmptyUnlessBroken || tls != nil, let socketEvent, hasBroken else { return }
+        event_active(socketEvent, EV_READ | EV_WRITE, 0)
     }
 
     deinit {

@@ -451,6 +451,29 @@ struct ByteStreamTests {
         #expect(isPeerClosed)
     }
 
+    @Test(arguments: [false, true])
+    func `a peer that breaks the connection together with its last octets is announced to who asks after them`(
+        watchesBefore: Bool
+    ) async throws {
+        let (text, calls, isPeerClosed) = try await onLoop { loop in
+            let (stream, peer) = try streamAndPeer(on: loop, AF_INET)
+            defer { stream.close() }
+            var calls = 0
+            // The kernel's first report is that of the octets and the break, or it has reported before.
+            if watchesBefore { stream.onPeerClosed = {} }
+            stream.onPeerClosed = nil
+            peer.send("a request")
+            peer.reset()
+            let text = try await stream.readSome().text
+            stream.onPeerClosed = { calls += 1 }
+            for _ in 0..<20 { await loop.yield() }
+            return (text, calls, stream.isPeerClosed)
+        }
+        #expect(text == "a request")
+        #expect(calls == 1)
+        #expect(isPeerClosed)
+    }
+
     @Test func `a further request while one is answered is not taken for the end`() async throws {
         let (calls, text) = try await onLoop { loop in
             let (stream, peer) = try streamAndPeer(on: loop, AF_INET)
