@@ -16,7 +16,8 @@ class LoopLoad {
     }
 }
 
-/// Reports the progress of one loop's loads while there are observers (model: PG-03). Confined to its loop.
+/// Reports the progress of one loop's loads while there are observers (model: PG-03): of all Resources over the network,
+/// or a program's, of its own. Confined to its loop.
 ///
 /// Loads shorter than one interval report nothing; longer ones report changes, and their Resource reports 1 at the end.
 /// Without observers there is no timer, and a load costs a list entry.
@@ -25,6 +26,8 @@ final class LoadTicker {
         let load: LoopLoad
         let listed: ActiveLoad
         let beganAt: Int64
+        /// Whether a program looks at its Resource.
+        let isFollowed: Bool
         /// Set at the first tick.
         var told: Told?
     }
@@ -37,7 +40,7 @@ final class LoadTicker {
 
         init(_ entry: Entry) {
             let wanted = entry.load.configuration.frozen.configuration.progressReportingInterval
-            interval = max(LoadTicker.interval, wanted).wholeNanoseconds
+            interval = max(entry.isFollowed ? LoadTicker.programInterval : LoadTicker.interval, wanted).wholeNanoseconds
             dueAt = entry.beganAt + interval
             _ = estimate.update(TransferProgress.Counters(), at: Double(entry.beganAt) / 1e9)
         }
@@ -47,10 +50,13 @@ final class LoadTicker {
     private let feed: ChangeFeed
     /// Unordered: a load knows its index.
     private var entries: [Entry] = []
+    private var followed = 0
     private var timer: Timer?
 
     /// The interval of the timer, and so the shortest between reports.
     static let interval = Duration.milliseconds(500)
+    /// The same while a program looks at the Resource of a load.
+    static let programInterval = Duration.milliseconds(50)
     /// How many loads report at each tick; those that have waited longest come first.
     static let limit = 64
     /// Smaller changes are not reported.
@@ -64,13 +70,16 @@ final class LoadTicker {
     /// A load begins; `end` must follow.
     func begin(_ load: LoopLoad, _ listed: ActiveLoad) {
         load.place = entries.count
-        entries.append(Entry(load: load, listed: listed, beganAt: loop.monotonicHere()))
+        let isFollowed = load.resource.memory.isFollowed
+        if isFollowed { followed += 1 }
+        entries.append(Entry(load: load, listed: listed, beganAt: loop.monotonicHere(), isFollowed: isFollowed))
         wake()
     }
 
     func end(_ load: LoopLoad) {
         guard let place = load.place else { return }
         load.place = nil
+        if entries[place].isFollowed { followed -= 1 }
         let last = entries.removeLast()
         guard last.load !== load else { return }
         entries[place] = last
@@ -82,8 +91,9 @@ final class LoadTicker {
 
     /// Starts the timer, if there are loads and observers.
     func wake() {
-        guard timer == nil, !entries.isEmpty, feed.isHeard else { return }
-        timer = loop.timerHere(after: LoadTicker.interval) { [weak self] in
+        guard timer == nil, !entries.isEmpty, hasListeners else { return }
+        timer = loop.timerHere(after: followed > 0 ? LoadTicker.programInterval : LoadTicker.interval) {
+            [weak self] in
             guard let self else { return }
             timer = nil
             tick()
@@ -91,8 +101,10 @@ final class LoadTicker {
         }
     }
 
+    private var hasListeners: Bool { feed.isHeard || followed > 0 }
+
     private func tick() {
-        guard feed.isHeard else { return }
+        guard hasListeners else { return }
         let now = loop.time.monotonic()
         var due = entries.map { ($0.load, $0.listed, told: $0.told ?? Told($0)) }.filter { $0.told.dueAt <= now }
         if due.count > LoadTicker.limit {

@@ -203,7 +203,7 @@ extension OneMindScenarios.Trial {
     private func settle(_ resource: Resource) async throws {
         _ = resource.latestData
         try await eventually("\(path) rests: \(notes)") {
-            resource.memory.sharedLoads.isEmpty && !resource.isRequesting
+            resource.memory.loads.isEmpty && !resource.isRequesting
                 && resource.readProgram { $0?.machine.cacheCheck == .done }
         }
     }

@@ -2,9 +2,10 @@
 import Larder
 import LarderHTTP
 import LarderIO
-import LarderProxy
 import LarderTesting
 import Testing
+
+@testable import LarderProxy
 
 /// A resource of a program's own service is the one that its daemon's clients are served from.
 @Suite("Scenarios: one state for a program and its clients")
@@ -24,6 +25,16 @@ struct HostedStateScenarios {
         }
 
         var events: [String] { heard.values.map(\.event.description) }
+    }
+
+    /// One that also records how far loads are.
+    private final class ProgressEar: ResourceObserver {
+        let told = Recorder<String>()
+
+        func resourceChanged(_ resource: Resource, _ event: ResourceEvent, _ state: ResourceState) {
+            told.add("\(event)")
+        }
+        func resourceRequestProgress(for resource: Resource, progress: Double) { told.add("\(progress)") }
     }
 
     private func run(
@@ -81,6 +92,33 @@ struct HostedStateScenarios {
                 try await expect(ear, "observerAdded", "requested", "newData(network)")
                 #expect(service.resource(path).latestData?.content as? [UInt8] == Array(text.utf8))
             }
+        }
+    }
+
+    @Test func `OB-05 PG-03 observers hear how far a client's load is, and 1 before its end`() async throws {
+        try await run(configuring: { _ in }) { (scene, service) async throws in
+            let ear = ProgressEar()
+            let told = ear.told
+            service.resource("/a").addObserver(ear)
+            let client = try await scene.client()
+            try await client.get(scene.url("/a"))
+            let load = try await scene.origin.request()
+            try await load.send("HTTP/1.1 200 OK", Self.fresh, "Content-Length: 10", content: "apple")
+            var received = 5
+            for letter in ["p", "e", "a", "r", "s"] {
+                try await client.hasReceived(received)
+                scene.advance(LoadTicker.programInterval)
+                await scene.proxy.settle()
+                try await load.write(letter)
+                received += 1
+            }
+            load.finish()
+            _ = try await client.response()
+            try await eventually("the end is heard") { told.values.last == "newData(network)" }
+            let progress = told.values.compactMap(Double.init)
+            #expect(progress == progress.sorted() && progress.last == 1 && progress.count > 1, "\(told.values)")
+            #expect(told.values.suffix(2) == ["1.0", "newData(network)"], "\(told.values)")
+            withExtendedLifetime(ear) {}
         }
     }
 

@@ -26,7 +26,7 @@ extension ResourceMemory {
     func showAgain(_ load: ActiveLoad) {
         state.withLock { state in
             load.forPrograms.id = nil
-            if state.loads.contains(where: { $0 === load }) {
+            if state.loads.contains(load) {
                 programSees(load, isFound: true, &state)
             }
         }
@@ -120,6 +120,15 @@ extension ResourceMemory {
             return isBlank && !isTold ? .init() : transition
         }
         return state.program?.takeRequests()
+    }
+
+    /// Reports how far a client's load is to the program's observers. A load of the program's own has a request that
+    /// does so.
+    func showProgress(of load: ActiveLoad, _ fraction: Double, _ state: State) {
+        guard let program = state.program, !program.observers.isEmpty, let resource = program.resource,
+            let seen = load.seenByPrograms, seen.id != nil, !seen.isOwn
+        else { return }
+        resource.turns.postLater { resource.reportProgress(fraction) }
     }
 
     // MARK: Parts

@@ -19,7 +19,7 @@ extension ResourceMemory {
     ) -> ResourceChange {
         ResourceChange(
             what: what, key: publisher.key, service: publisher.service.name, sequence: state.sequence,
-            snapshot: state.snapshot, loads: state.loads, unstored: state.unstored)
+            snapshot: state.snapshot, loads: Array(state.loads), unstored: state.unstored)
     }
 
     /// The initial state for a new observer; nil for a Resource without a registry.
@@ -39,7 +39,7 @@ extension ResourceMemory {
     package func removeObserver() {
         let left = state.withLock { state in
             state.observers -= 1
-            return state.observers == 0 ? state.loads : []
+            return state.observers == 0 ? Array(state.loads) : []
         }
         for load in left { load.reconsider() }
     }
@@ -60,20 +60,24 @@ extension ResourceMemory {
     /// Reports the progress of a load, unless it is over. Nearly free without listeners.
     package func tellProgress(of load: ActiveLoad, _ fraction: Double) {
         state.withLock { state in
-            guard let publisher = state.publisher, publisher.feed.isHeard,
-                state.loads.contains(where: { $0 === load })
-            else { return }
+            guard state.loads.contains(load) else { return }
+            publishProgress(of: load, fraction, state)
+        }
+    }
+
+    private func publishProgress(of load: ActiveLoad, _ fraction: Double, _ state: State) {
+        if let publisher = state.publisher, publisher.feed.isHeard {
             load.noteProgressTold()
             publisher.feed.append(change(.progress(fraction, of: load), state, publisher))
         }
+        showProgress(of: load, fraction, state)
     }
 
     /// The last progress of loads that are over now: 1, whatever their outcome (model: PG-01).
     func endProgress(of loads: [ActiveLoad], _ state: inout State) {
-        guard let publisher = state.publisher, publisher.feed.isHeard else { return }
-        for load in loads
-        where load.isProgressTold && state.loads.contains(where: { $0 === load }) {
-            publisher.feed.append(change(.progress(1, of: load), state, publisher))
+        guard state.publisher?.feed.isHeard == true || state.program != nil else { return }
+        for load in loads where state.loads.contains(load) {
+            if load.isProgressTold { publishProgress(of: load, 1, state) } else { showProgress(of: load, 1, state) }
         }
     }
 }
