@@ -215,7 +215,7 @@ struct EvictionTests {
         directory.write([], to: "larder.db")
         let connection = try Connection(path: directory.path + "/larder.db", isWriter: true)
         _ = try Schema.prepare(connection)
-        let database = try EntityDatabase(connection)
+        let database = try EntityDatabase(connection, secret: nil)
         let time = Timestamp(seconds: 1000)
         _ = try database.transaction { () throws(SQLiteFailure) in
             for number in 1...20 {

@@ -21,7 +21,7 @@ struct RowDamageTests {
         ].map { ("version", $0) }
         + ["id", "digestHash", "users", "length", "digest", "blocks", "octets"].map { ("content", $0) }
         + ["hash", "entity"].map { ("label", $0) } + [("recentlyUsed", "keyHash")]
-        + ["name", "value"].map { ("state", $0) }
+        + ["name", "value"].map { ("state", $0) } + ["id", "secret", "since", "seal"].map { ("contentKey", $0) }
 
     private static let values = [
         "9223372036854775807", "-9223372036854775808", "0", "-1", "4611686018427387904", "1e300", "-1e300", "0.5",

@@ -17,6 +17,8 @@ final class StoreCore: Sendable {
         /// The current limit on disk usage: lower than configured if the disk turned out to be smaller.
         var limit: Int64
         var limitChangedAt: Int64 = 0
+        /// The key that content is digested with; nil until a database was opened.
+        var key: ContentKey?
     }
 
     struct Counts {
@@ -88,6 +90,16 @@ final class StoreCore: Sendable {
     }
 
     func beginGeneration() { health.withLock { $0.generation += 1 } }
+
+    var key: ContentKey? { health.withLock { $0.key } }
+
+    /// Readers that have another key open the database again.
+    func use(_ key: ContentKey?) {
+        health.withLock { health in
+            if health.key != key { health.generation += 1 }
+            health.key = key
+        }
+    }
 
     func count(_ body: (inout Counts) -> Void) { counts.withLock(body) }
     var currentCounts: Counts { counts.withLock { $0 } }
@@ -165,7 +177,7 @@ final class StoreCore: Sendable {
         } catch {
             throw .missing(error.description)
         }
-        return try EntityReader(path: databasePath, generation: generation, mappedBytes: mappedBytes)
+        return try EntityReader(path: databasePath, generation: generation, key: key, mappedBytes: mappedBytes)
     }
 
     func failed(_ failure: SQLiteFailure, generation: Int) {

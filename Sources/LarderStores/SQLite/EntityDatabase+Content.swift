@@ -4,20 +4,20 @@ import LarderHTTP
 /// Rows of content, which entities with equal content share.
 extension EntityDatabase {
     /// Whether a row refers to the file of this digest.
-    func hasContentFile(_ digest: ContentDigest) throws(SQLiteFailure) -> Bool {
+    func hasContentFile(_ digest: StoredDigest) throws(SQLiteFailure) -> Bool {
         guard let found = try findContent(digest) else { return false }
         return found.isSame && found.isFile
     }
 
     /// Removes damaged content. Entities that share it are removed when they are read.
-    func discardContent(_ digest: ContentDigest) throws(SQLiteFailure) {
+    func discardContent(_ digest: StoredDigest) throws(SQLiteFailure) {
         guard let found = try findContent(digest), found.isSame else { return }
         try deleteContentRow(id: found.id, length: found.length, file: found.isFile ? digest : nil)
     }
 
     struct FoundContent {
         var id: Int64 = 0
-        var digest: ContentDigest?
+        var digest: StoredDigest?
         var length: Int64
         var users: Int64
         var isFile: Bool
@@ -25,11 +25,11 @@ extension EntityDatabase {
         var isSame = true
     }
 
-    func findContent(_ digest: ContentDigest) throws(SQLiteFailure) -> FoundContent? {
+    func findContent(_ digest: StoredDigest) throws(SQLiteFailure) -> FoundContent? {
         contents.find.bind(1, hash: digest.prefix)
         defer { contents.find.reset() }
         guard try contents.find.step() else { return nil }
-        let found = contents.find.withBytes(1) { ContentDigest($0) }
+        let found = contents.find.withBytes(1) { StoredDigest($0) }
         return FoundContent(
             id: contents.find.integer(0), digest: found, length: contents.find.integer(2),
             users: contents.find.integer(3),
@@ -41,20 +41,22 @@ extension EntityDatabase {
         defer { contents.byID.reset() }
         guard try contents.byID.step() else { return nil }
         return FoundContent(
-            id: id, digest: contents.byID.withBytes(3) { ContentDigest($0) }, length: contents.byID.integer(1),
+            id: id, digest: contents.byID.withBytes(3) { StoredDigest($0) }, length: contents.byID.integer(1),
             users: contents.byID.integer(0), isFile: contents.byID.integer(2) != 0)
     }
 
-    /// Stores content once, however many entities have it. Nil if it cannot be stored beside other content whose digest
-    /// begins alike, which only happens by intent.
+    /// Stores content once, however many entities have it. Nil if it cannot be stored: beside other content whose digest
+    /// begins alike, which only happens by intent, or if it was digested under the secret of an earlier database.
     func storeContent(
         _ content: ContentReference, blocks: BlockDigests?
-    ) throws(SQLiteFailure) -> (id: Int64?, digest: ContentDigest)? {
-        let digest: ContentDigest
+    ) throws(SQLiteFailure) -> (id: Int64?, digest: StoredDigest)? {
+        let digest: StoredDigest
         switch content.location {
         case .empty: return (nil, ContentReference.empty.digest)
-        case .inline(let chunk): digest = hashing.digest(of: chunk.bytes)
-        case .file: digest = content.digest
+        case .inline(let chunk): digest = contentHashing.digest(of: chunk.bytes)
+        case .file:
+            digest = content.digest
+            if case .keyed = digest, blocks?.secret != contentKey?.secret { return nil }
         }
         contents.insert.bind(1, lastContentID + 1)
         contents.insert.bind(2, hash: digest.prefix)
@@ -102,7 +104,7 @@ extension EntityDatabase {
         try contents.setUsers.run()
     }
 
-    func deleteContentRow(id: Int64, length: Int64, file: ContentDigest?) throws(SQLiteFailure) {
+    func deleteContentRow(id: Int64, length: Int64, file: StoredDigest?) throws(SQLiteFailure) {
         contents.delete.bind(1, id)
         try contents.delete.run()
         guard let file else { return }

@@ -16,8 +16,10 @@ final class EntityReader {
         var rows: [Row] = []
         /// Damaged rows, and the reason.
         var damaged: [(id: Int64, reason: String)] = []
+        /// Rows whose content cannot be checked, as the secret that it was stored under was lost.
+        var lost: [Int64] = []
         /// Damaged content.
-        var damagedContent: [ContentDigest] = []
+        var damagedContent: [StoredDigest] = []
         /// Rows beyond the limit on variants.
         var surplus: [Int64] = []
     }
@@ -32,10 +34,14 @@ final class EntityReader {
     let generation: Int
     let connection: Connection
     private let hashing = ContentDigest.Hashing()
+    private let contentKey: ContentKey?
+    private let keyed: KeyedHashing?
     private let entities, versions, versionCount, content, listing, labelled, labelledOfKey: Statement
 
-    init(path: String, generation: Int, mappedBytes: Int64) throws(SQLiteFailure) {
+    init(path: String, generation: Int, key: ContentKey?, mappedBytes: Int64) throws(SQLiteFailure) {
         self.generation = generation
+        contentKey = key
+        keyed = key.flatMap { KeyedHashing($0.secret) }
         connection = try Connection(path: path, isWriter: false)
         connection.leaveLogOnClose()
         try connection.execute(
@@ -145,8 +151,12 @@ final class EntityReader {
         var length: Int64 = 0
         var location = ContentReference.Location.empty
         if !entities.isNull(9) {
-            guard let itsDigest = entities.withBytes(10, { ContentDigest($0) }) else {
+            guard let itsDigest = entities.withBytes(10, { StoredDigest($0) }) else {
                 found.damaged.append((id, "its content is gone"))
+                return
+            }
+            guard contentKey?.hasLost(itsDigest, row: entities.integer(9)) != true else {
+                found.lost.append(id)
                 return
             }
             digest = itsDigest
@@ -166,7 +176,7 @@ final class EntityReader {
         }
         if !entities.isNull(12) {
             let octets = entities.withBytes(12) { ContentChunk(copying: $0) }
-            guard Int64(octets.count) == length, hashing.digest(of: octets.bytes) == digest else {
+            guard Int64(octets.count) == length, matches(octets.bytes, digest) else {
                 found.damaged.append((id, "its content does not match its digest"))
                 found.damagedContent.append(digest)
                 return
@@ -180,20 +190,30 @@ final class EntityReader {
         found.rows.append(Found.Row(id: id, record: record))
     }
 
-    /// The digests of content in a file: nil if no such content is in one, `.some(nil)` if the row is damaged.
-    func blocks(of digest: ContentDigest, length: Int64) throws(SQLiteFailure) -> BlockDigests?? {
-        content.bind(1, hash: digest.prefix)
-        defer { content.reset() }
-        guard try content.step(), content.withBytes(0, { ContentDigest($0) }) == digest, content.integer(3) == 0
-        else { return .none }
-        guard content.integer(1) == length else { return .some(nil) }
-        return .some(BlockDigests(content.bytes(2), length: length))
+    /// Whether octets have the digest; they have not where the store has no secret to tell.
+    private func matches(_ octets: UnsafeRawBufferPointer, _ digest: StoredDigest) -> Bool {
+        switch digest {
+        case .keyed(let digest): keyed.map { $0.digest(of: octets) == digest } ?? false
+        case .sha256(let digest): hashing.digest(of: octets) == digest
+        }
     }
 
-    func hasContent(_ digest: ContentDigest) throws(SQLiteFailure) -> Bool {
+    /// The digests of content in a file: nil if no such content is in one, `.some(nil)` if the row is damaged.
+    func blocks(of digest: StoredDigest, length: Int64) throws(SQLiteFailure) -> BlockDigests?? {
         content.bind(1, hash: digest.prefix)
         defer { content.reset() }
-        return try content.step() && content.withBytes(0, { ContentDigest($0) }) == digest
+        guard try content.step(), content.withBytes(0, { StoredDigest($0) }) == digest, content.integer(3) == 0
+        else { return .none }
+        guard content.integer(1) == length else { return .some(nil) }
+        guard case .keyed = digest else { return .some(BlockDigests(content.bytes(2), length: length, secret: nil)) }
+        // Rows under another secret are not read as far as this.
+        return .some(contentKey.flatMap { BlockDigests(content.bytes(2), length: length, secret: $0.secret) })
+    }
+
+    func hasContent(_ digest: StoredDigest) throws(SQLiteFailure) -> Bool {
+        content.bind(1, hash: digest.prefix)
+        defer { content.reset() }
+        return try content.step() && content.withBytes(0, { StoredDigest($0) }) == digest
     }
 
     /// Examines up to `examine` rows after `row` and returns those that match, at most `limit`, and the last row that

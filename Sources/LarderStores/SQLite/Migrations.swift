@@ -81,6 +81,16 @@ struct Migration {
                 );
                 CREATE INDEX versionByKey ON version (keyHash, variantHash);
                 """),
+        Migration(
+            name: "content is found by keyed digests",
+            sql: """
+                CREATE TABLE contentKey (
+                    id INTEGER PRIMARY KEY,
+                    secret BLOB NOT NULL,
+                    since INTEGER NOT NULL,
+                    seal INTEGER NOT NULL
+                );
+                """),
     ]
 }
 
@@ -94,8 +104,12 @@ struct Migration {
 ///   was first stored, if that was earlier.
 /// - `version`: an entity that was superseded, with the number, the labels and the seal that it had.
 /// - `content`: the shared content of entities with equal content; `users` counts them. Either `octets`, or, for a file
-///   named by its digest, `blocks`: the digests of its parts of 256 KiB. `digest` is `BlockDigests.address`; earlier
-///   versions used the SHA-256 of all octets for files, too, which makes no difference to readers.
+///   named by its digest, `blocks`: the digests of its parts of 256 KiB. `digest` is `BlockDigests.address`. Digests
+///   are of 16 octets, made with the secret in `contentKey`, or, stored by earlier versions, SHA-256: both the digest
+///   and its blocks'. Even earlier versions used the SHA-256 of all octets for files, too, which makes no difference to
+///   readers.
+/// - `contentKey`: one row. `secret` is a `ContentSecret`; content in rows up to `since` was stored under another one,
+///   which was lost; `seal` guards both.
 /// - `label`: by which entities are found together, by hash: the URL of entities in partitions, and groups. A row
 ///   without its entity means nothing.
 /// - `pin`: the keys whose entities are not evicted, whether or not there are any now.

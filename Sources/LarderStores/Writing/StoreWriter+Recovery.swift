@@ -41,7 +41,10 @@ extension StoreWriter {
         if let limit = settings.pageLimit { try connection.execute("PRAGMA max_page_count = \(limit)") }
         // Without a log there is nothing to write back first.
         if fileLength(core.databasePath + "-wal") == 0 { try checkLength(connection) }
-        let opened = try EntityDatabase(connection)
+        // Content that is being written has been digested under the present secret: a new database gets the same.
+        let opened = try EntityDatabase(connection, secret: core.key?.secret)
+        core.use(opened.contentKey)
+        if opened.hasLostKey { core.emit(.keyLost) }
         core.pins.replace(by: try opened.pinnedKeys())
         database = opened
         isExamined = false

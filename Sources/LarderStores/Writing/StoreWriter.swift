@@ -209,7 +209,7 @@ final class StoreWriter {
         core.files.addSpooled(-file.length)
     }
 
-    private func removeIfOrphan(_ digest: ContentDigest) {
+    private func removeIfOrphan(_ digest: StoredDigest) {
         guard let database, (try? database.hasContentFile(digest)) == false else { return }
         core.files.removeUnlessClaimed(digest)
     }
