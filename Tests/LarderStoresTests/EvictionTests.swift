@@ -239,7 +239,7 @@ struct EvictionTests {
 
     @Test func `a log that has become long is written back after the group that made it so`() async throws {
         let directory = TemporaryDirectory()
-        let store = try openStore(directory, limit: 32 << 20)
+        let store = try openStore(directory, limit: 32 << 20) { $0.rowLimit = 64 << 10 }
         store.put(key("small"), content("small", 1000))
         await store.flush()
         await store.flush()

@@ -36,7 +36,9 @@ final class ContentFiles: Sendable {
     func prepare() throws {
         try directory.secure()
         let root = try directory.open()
-        for name in [Self.contentName, Self.spoolName] { _ = try Directory(name, in: root, isMade: true) }
+        for name in [Self.contentName, Self.spoolName, SegmentFiles.folderName] {
+            _ = try Directory(name, in: root, isMade: true)
+        }
     }
 
     /// Puts the unfinished files of an earlier run aside; `removeLeftOvers` deletes them.

@@ -34,12 +34,15 @@ final class StoreCore: Sendable {
         var databaseBytes: Int64 = 0
         /// Files that rows refer to.
         var fileBytes: Int64 = 0
+        /// Segments; as of the last commit.
+        var segmentBytes: Int64 = 0
     }
 
     let settings: StoreSettings
     let index: KeyIndex
     let queue: WriteQueue
     let files: ContentFiles
+    let segments: SegmentFiles
     /// Threads that write content to files, and digest it.
     let spoolers: ThreadTeam<Never>
     /// Threads that read, each with a connection of its own.
@@ -58,6 +61,7 @@ final class StoreCore: Sendable {
         index = KeyIndex()
         queue = WriteQueue(settings: settings, index: index)
         files = ContentFiles(directory: directory)
+        segments = SegmentFiles(directory: directory)
         spoolers = ThreadTeam(name: "larder-spool", threads: 2, queueLimit: 4096, takesSignals: false)
         readers = ThreadTeam(
             name: "larder-read", threads: settings.readers, queueLimit: settings.readQueueLimit, takesSignals: false)
@@ -116,7 +120,8 @@ final class StoreCore: Sendable {
     /// Total disk usage, as far as is known without querying the disk.
     var bytesOnDisk: Int64 {
         let counts = currentCounts
-        return counts.databaseBytes.adding(saturating: counts.fileBytes).adding(saturating: files.spooledBytes)
+        return counts.databaseBytes.adding(saturating: counts.fileBytes).adding(saturating: counts.segmentBytes)
+            .adding(saturating: files.spooledBytes)
     }
 
     // MARK: Reading
@@ -177,7 +182,8 @@ final class StoreCore: Sendable {
         } catch {
             throw .missing(error.description)
         }
-        return try EntityReader(path: databasePath, generation: generation, key: key, mappedBytes: mappedBytes)
+        return try EntityReader(
+            path: databasePath, generation: generation, key: key, segments: segments, mappedBytes: mappedBytes)
     }
 
     func failed(_ failure: SQLiteFailure, generation: Int) {

@@ -13,6 +13,12 @@ final class EntityDatabase {
         var fileBytes: Int64 = 0
         /// Keys without rows now, by hash.
         var lostKeys: [UInt64] = []
+        /// Content that was written to segments.
+        var stored: [SegmentPlace] = []
+        /// Content in segments that lost its row.
+        var freed: [SegmentPlace] = []
+        /// The same, where the row was damaged: there may be something else.
+        var lost: [SegmentPlace] = []
         /// Content in files that lost its row.
         var freedFiles: Set<StoredDigest> = []
         /// Nanoseconds from the beginning to the end of the commit.
@@ -36,6 +42,7 @@ final class EntityDatabase {
     let contentHashing: StoredHashing
     let contentKey: ContentKey?
     let contents: ContentStatements
+    let segments: ContentSegments?
     let versions: VersionStatements
     /// Whether the secret was lost that content had been stored under.
     let hasLostKey: Bool
@@ -47,9 +54,14 @@ final class EntityDatabase {
     let insertLabel, deleteLabels, labelledInRange: Statement
     let entitiesInRange, evictionCandidates, pageCount, freePageCount, addMark, removeMark, setState: Statement
 
-    /// - Parameter secret: the one that a database gets that has none yet.
-    init(_ connection: Connection, secret: ContentSecret?) throws(SQLiteFailure) {
+    /// - Parameters:
+    ///   - secret: the one that a database gets that has none yet.
+    ///   - segments: for content that is too long for its row.
+    init(
+        _ connection: Connection, secret: ContentSecret?, segments: ContentSegments? = nil
+    ) throws(SQLiteFailure) {
         self.connection = connection
+        self.segments = segments
         // A number outside the range is damaged; `removeImpossibleRows` deals with it.
         lastEntityID = max(try Self.lastRow(of: "entity", connection), try Self.lastRow(of: "version", connection))
         mayHaveVersions = try connection.integer("SELECT EXISTS (SELECT 1 FROM version)") != 0
@@ -135,6 +147,7 @@ final class EntityDatabase {
             try commit.run()
         } catch {
             cursor = cursorBefore
+            segments?.writer.free(effects.stored)
             // Some failures have rolled back already.
             if connection.isInTransaction { try? rollback.run() }
             throw error

@@ -8,6 +8,8 @@ final class EntityReader {
         struct Row {
             var id: Int64
             var record: EntityRecord
+            /// Where its content is that was not read with the row.
+            var place: SegmentPlace?
             /// Of versions only: when the content was first stored, and whether it was not superseded yet.
             var since: Timestamp?
             var isCurrent = true
@@ -36,9 +38,13 @@ final class EntityReader {
     private let hashing = ContentDigest.Hashing()
     private let contentKey: ContentKey?
     private let keyed: KeyedHashing?
+    private let segments: SegmentFiles?
     private let entities, versions, versionCount, content, listing, labelled, labelledOfKey: Statement
 
-    init(path: String, generation: Int, key: ContentKey?, mappedBytes: Int64) throws(SQLiteFailure) {
+    init(
+        path: String, generation: Int, key: ContentKey?, segments: SegmentFiles? = nil, mappedBytes: Int64
+    ) throws(SQLiteFailure) {
+        self.segments = segments
         self.generation = generation
         contentKey = key
         keyed = key.flatMap { KeyedHashing($0.secret) }
@@ -56,7 +62,8 @@ final class EntityReader {
                 CASE WHEN length(variant) <= \(Self.longestRun) THEN variant END,
                 CASE WHEN length(head) <= \(Self.longestRun) THEN head END,
                 requestTime, responseTime, storedAt, expires, seal, \(table).content, digest, length,
-                CASE WHEN length(octets) <= \(Self.longestRun) AND \(condition) THEN octets END\(rest)
+                CASE WHEN length(octets) <= \(Self.longestRun) AND \(condition) THEN octets END,
+                CASE WHEN \(condition) THEN segment END, place\(rest)
             FROM \(table) LEFT JOIN content ON content.id = \(table).content WHERE keyHash = ?1
             """
         }
@@ -72,7 +79,8 @@ final class EntityReader {
             """)
         content = try connection.prepare(
             """
-            SELECT digest, length, CASE WHEN length(blocks) <= \(Self.longestBlocks) THEN blocks END, octets IS NOT NULL
+            SELECT digest, length, CASE WHEN length(blocks) <= \(Self.longestBlocks) THEN blocks END,
+                octets IS NOT NULL OR segment IS NOT NULL, segment, place
             FROM content WHERE digestHash = ?1
             """)
         listing = try connection.prepare(
@@ -97,11 +105,13 @@ final class EntityReader {
     func read(_ key: EntityKey, limit: Int) throws(SQLiteFailure) -> Found {
         var found = Found()
         entities.bind(1, hash: key.hash)
-        defer { entities.reset() }
-        // With many more rows than the limit, more than one read is needed to remove them.
-        let most = limit * 4
-        while found.rows.count < most, try entities.step() {
-            if isMeant(entities, key) { readRow(entities, of: key, into: &found) }
+        do {
+            defer { entities.reset() }
+            // With many more rows than the limit, more than one read is needed to remove them.
+            let most = limit * 4
+            while found.rows.count < most, try entities.step() {
+                if isMeant(entities, key) { readRow(entities, of: key, into: &found) }
+            }
         }
         if found.rows.count > 1 {
             found.rows.sort { ($0.record.storedAt, $0.id) > ($1.record.storedAt, $1.id) }
@@ -110,6 +120,7 @@ final class EntityReader {
             found.surplus = found.rows[limit...].map(\.id)
             found.rows.removeLast(found.rows.count - limit)
         }
+        try readSegments(into: &found)
         return found
     }
 
@@ -119,16 +130,19 @@ final class EntityReader {
         var found = Found()
         versions.bind(1, hash: key.hash)
         versions.bind(2, row)
-        defer { versions.reset() }
-        while try versions.step() {
-            let count = found.rows.count
-            if isMeant(versions, key) { readRow(versions, of: key, into: &found) }
-            guard found.rows.count > count else { continue }
-            // Nothing guards this number: it is a time before the row was written, or of no use.
-            let since = min(max(versions.integer(13), 0), found.rows[count].record.storedAt.nanoseconds)
-            found.rows[count].since = Timestamp(nanoseconds: since)
-            found.rows[count].isCurrent = versions.integer(14) != 0
+        do {
+            defer { versions.reset() }
+            while try versions.step() {
+                let count = found.rows.count
+                if isMeant(versions, key) { readRow(versions, of: key, into: &found) }
+                guard found.rows.count > count else { continue }
+                // Nothing guards this number: it is a time before the row was written, or of no use.
+                let since = min(max(versions.integer(15), 0), found.rows[count].record.storedAt.nanoseconds)
+                found.rows[count].since = Timestamp(nanoseconds: since)
+                found.rows[count].isCurrent = versions.integer(16) != 0
+            }
         }
+        try readSegments(into: &found)
         return found
     }
 
@@ -174,7 +188,15 @@ final class EntityReader {
             found.damaged.append((id, "its row does not match its seal"))
             return
         }
-        if !entities.isNull(12) {
+        var place: SegmentPlace?
+        if !entities.isNull(13) {
+            place = SegmentPlace(segment: entities.integer(13), offset: entities.integer(14), length: length)
+            guard place != nil else {
+                found.damaged.append((id, "its content has no possible place"))
+                found.damagedContent.append(digest)
+                return
+            }
+        } else if !entities.isNull(12) {
             let octets = entities.withBytes(12) { ContentChunk(copying: $0) }
             guard Int64(octets.count) == length, matches(octets.bytes, digest) else {
                 found.damaged.append((id, "its content does not match its digest"))
@@ -187,7 +209,38 @@ final class EntityReader {
             variant: variant, head: head, requestTime: checksum.requestTime, responseTime: checksum.responseTime,
             storedAt: checksum.storedAt, expires: checksum.expires,
             content: ContentReference(digest: digest, length: length, location: location))
-        found.rows.append(Found.Row(id: id, record: record))
+        found.rows.append(Found.Row(id: id, record: record, place: place))
+    }
+
+    /// Reads the content of rows that lies in segments. Rows whose content was removed meanwhile are left out.
+    private func readSegments(into found: inout Found) throws(SQLiteFailure) {
+        guard found.rows.contains(where: { $0.place != nil }) else { return }
+        var rows: [Found.Row] = []
+        for var row in found.rows {
+            guard let place = row.place, let segments else {
+                rows.append(row)
+                continue
+            }
+            let digest = row.record.content.digest
+            let octets: ContentChunk?
+            do { octets = try segments.read(place) } catch { throw SQLiteFailure(error) }
+            if let octets, matches(octets.bytes, digest) {
+                row.record.content.location = .inline(octets)
+                rows.append(row)
+            } else if try isStill(digest, at: place) {
+                found.damaged.append((row.id, "its content does not match its digest"))
+                found.damagedContent.append(digest)
+            }
+        }
+        found.rows = rows
+    }
+
+    /// Whether content is where it was: its place becomes a hole after its row is gone, not before.
+    private func isStill(_ digest: StoredDigest, at place: SegmentPlace) throws(SQLiteFailure) -> Bool {
+        content.bind(1, hash: digest.prefix)
+        defer { content.reset() }
+        guard try content.step(), content.withBytes(0, { StoredDigest($0) }) == digest else { return false }
+        return content.integer(4) == place.segment && content.integer(5) == place.offset
     }
 
     /// Whether octets have the digest; they have not where the store has no secret to tell.
