@@ -80,7 +80,7 @@ LarderStores/SQLite/RowChecksum.swift 0 2 0 counts of octets in memory
 LarderStores/SQLite/EvictionCursor.swift 2 2 0 hands are within the numbers of rows when they are read
 LarderStores/SQLite/Migrations.swift 1 1 0 the version is within those that are known
 LarderStores/SQLiteStorage.swift 3 5 4 lengths are those of files and octets that were read
-LarderStores/Core/StoreCore.swift 10 0 0 octets on disk saturate
+LarderStores/Core/StoreCore.swift 11 0 0 octets on disk saturate
 LarderStores/Writing/EntityWriter.swift 10 14 1 lengths of chunks that came, at most longestContent together
 LarderStores/Writing/StoreWriter+Room.swift 13 0 0 octets of files saturate; pages are counted by SQLite in 32 bits
 LarderProxy/Collapsing/RangeFill.swift 3 1 0 nothing is added to a position that an origin named

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "CSQLite.h"
+
+#include <fcntl.h>
 
 int csqlite_bind_copy(sqlite3_stmt *statement, int index, const void *octets, sqlite3_uint64 count) {
     return sqlite3_bind_blob64(statement, index, count ? octets : "", count, SQLITE_TRANSIENT);
@@ -35,4 +38,8 @@ void csqlite_count_log(sqlite3 *connection, int *pages) {
 int csqlite_defend(sqlite3 *connection) {
     int code = sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)0);
     return code != SQLITE_OK ? code : sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)0);
+}
+
+int csqlite_punch_hole(int fd, long long offset, long long count) {
+    return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, count);
 }

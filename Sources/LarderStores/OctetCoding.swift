@@ -17,25 +17,19 @@ package struct OctetWriter {
     }
 
     package mutating func append(_ byte: UInt8) { octets.append(byte) }
-    package mutating func append(_ number: UInt16) {
-        withUnsafeBytes(of: number.bigEndian) { octets.append(contentsOf: $0) }
-    }
+    package mutating func append(_ number: UInt16) { append(integer: number) }
 
     /// A count in 32 bits: no message head comes near, whatever its limit.
-    package mutating func append(count: Int) { append(UInt32(count)) }
-
-    private mutating func append(_ number: UInt32) {
-        withUnsafeBytes(of: number.bigEndian) { octets.append(contentsOf: $0) }
-    }
+    package mutating func append(count: Int) { append(integer: UInt32(count)) }
 
     /// A position in content.
-    package mutating func append(place: Int64) {
-        withUnsafeBytes(of: place.bigEndian) { octets.append(contentsOf: $0) }
-    }
+    package mutating func append(place: Int64) { append(integer: place) }
 
     /// 64 bits that mean something as a whole, such as a fingerprint.
-    package mutating func append(mark: UInt64) {
-        withUnsafeBytes(of: mark.bigEndian) { octets.append(contentsOf: $0) }
+    package mutating func append(mark: UInt64) { append(integer: mark) }
+
+    private mutating func append(integer: some FixedWidthInteger) {
+        withUnsafeBytes(of: integer.bigEndian) { octets.append(contentsOf: $0) }
     }
 
     /// The last octets, without their length.
@@ -63,7 +57,7 @@ package struct OctetWriter {
 
     /// A run, or its absence.
     package mutating func append(optional run: [UInt8]?) {
-        if let run { append(run: run) } else { append(UInt32.max) }
+        if let run { append(run: run) } else { append(integer: UInt32.max) }
     }
 }
 
@@ -78,19 +72,17 @@ package struct OctetReader {
 
     package mutating func byte() -> UInt8? { take(1)?.first }
 
-    package mutating func number() -> UInt16? { take(2).map { $0.reduce(0) { $0 << 8 | UInt16($1) } } }
+    package mutating func number() -> UInt16? { integer() }
 
     /// Not negative.
-    package mutating func place() -> Int64? {
-        take(8).map { $0.reduce(0) { $0 << 8 | Int64($1) } }.flatMap { $0 < 0 ? nil : $0 }
-    }
+    package mutating func place() -> Int64? { integer().flatMap { $0 < 0 ? nil : $0 } }
 
-    package mutating func mark() -> UInt64? { take(8).map { $0.reduce(0) { $0 << 8 | UInt64($1) } } }
+    package mutating func mark() -> UInt64? { integer() }
 
     /// All octets up to the end.
     package mutating func rest() -> [UInt8] { take(octets.count - position).map(Array.init) ?? [] }
 
-    package mutating func count() -> UInt32? { take(4).map { $0.reduce(0) { $0 << 8 | UInt32($1) } } }
+    package mutating func count() -> UInt32? { integer() }
 
     package mutating func run() -> [UInt8]? {
         guard let count = count() else { return nil }
@@ -120,6 +112,10 @@ package struct OctetReader {
             }
         }
         return fields
+    }
+
+    private mutating func integer<Integer: FixedWidthInteger>() -> Integer? {
+        take(Integer.bitWidth / 8).map { $0.reduce(0) { $0 << 8 | Integer(truncatingIfNeeded: $1) } }
     }
 
     private mutating func take(_ count: Int) -> ArraySlice<UInt8>? {

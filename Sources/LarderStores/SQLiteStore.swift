@@ -159,6 +159,7 @@ package final class SQLiteStore: Sendable {
 
     /// The rows that were found, without damaged ones, which are removed.
     private func sound(_ found: EntityReader.Found, of key: EntityKey) -> [EntityReader.Found.Row] {
+        for id in found.lost { core.queue.post(.discardEntity(id: id)) }
         for (id, reason) in found.damaged {
             core.emit(.damagedEntity(url: key.url, reason: reason))
             core.queue.post(.discardEntity(id: id))
@@ -215,8 +216,9 @@ package final class SQLiteStore: Sendable {
 
     /// Uncommitted content has no digest yet; it is not computed on the caller's thread.
     private func withDigests(_ records: [EntityRecord]) async -> [EntityRecord] {
+        let core = core
         let digested = await core.onReadingThread {
-            let hashing = ContentDigest.Hashing()
+            let hashing = StoredHashing(core.key?.secret)
             return records.map { record in
                 guard case .inline(let chunk) = record.content.location else { return record }
                 var record = record

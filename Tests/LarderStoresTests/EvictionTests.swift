@@ -215,7 +215,7 @@ struct EvictionTests {
         directory.write([], to: "larder.db")
         let connection = try Connection(path: directory.path + "/larder.db", isWriter: true)
         _ = try Schema.prepare(connection)
-        let database = try EntityDatabase(connection)
+        let database = try EntityDatabase(connection, secret: nil)
         let time = Timestamp(seconds: 1000)
         _ = try database.transaction { () throws(SQLiteFailure) in
             for number in 1...20 {
@@ -239,7 +239,7 @@ struct EvictionTests {
 
     @Test func `a log that has become long is written back after the group that made it so`() async throws {
         let directory = TemporaryDirectory()
-        let store = try openStore(directory, limit: 32 << 20)
+        let store = try openStore(directory, limit: 32 << 20) { $0.rowLimit = 64 << 10 }
         store.put(key("small"), content("small", 1000))
         await store.flush()
         await store.flush()

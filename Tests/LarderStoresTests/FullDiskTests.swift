@@ -50,7 +50,7 @@ struct FullDiskTests {
         await store.close()
     }
 
-    @Test(arguments: [5000, 300_000])
+    @Test(arguments: [5000, 40_000, 300_000])
     func `files that may not grow are survived`(size: Int) async throws {
         let directory = TemporaryDirectory()
         // In a process of its own, as the limit is one of the process.
@@ -70,7 +70,7 @@ struct FullDiskTests {
         }
     }
 
-    @Test(.enabled(if: getuid() == 0, "only root can mount a small disk"), arguments: [3000, 90_000])
+    @Test(.enabled(if: getuid() == 0, "only root can mount a small disk"), arguments: [3000, 30_000, 90_000])
     func `EC-16 a full disk is survived, also over a restart`(size: Int) async throws {
         let directory = TemporaryDirectory()
         let path = directory.path + "/disk"
@@ -124,7 +124,7 @@ struct FullDiskTests {
         try await body(path)
     }
 
-    @Test(.enabled(if: getuid() == 0, "only root can mount a disk"), arguments: [3000, 90_000])
+    @Test(.enabled(if: getuid() == 0, "only root can mount a disk"), arguments: [3000, 30_000, 90_000])
     func `EC-16 a disk that turns read-only is read from, and written to when it may be`(size: Int) async throws {
         try await onDisk("32m") { path in
             let log = EventLog()

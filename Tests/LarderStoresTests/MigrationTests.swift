@@ -6,46 +6,14 @@ import Testing
 
 @Suite("Migrations")
 struct MigrationTests {
-    private func makeDatabase(_ directory: TemporaryDirectory, _ migrations: [Migration]) throws -> Connection {
-        directory.write([], to: "larder.db")
-        let connection = try Connection(path: directory.path + "/larder.db", isWriter: true)
-        _ = try Schema.prepare(connection, migrations: migrations)
-        return connection
-    }
-
-    private func put(_ number: Int, into connection: Connection) throws {
-        let key = key("\(number)")
-        let bytes = content("\(number)", 200)
-        let hashing = ContentDigest.Hashing()
-        let time = Timestamp(seconds: 1000)
-        let checksum = RowChecksum(
-            requestTime: time, responseTime: time, storedAt: time, expires: nil, digest: ContentDigest(of: bytes),
-            length: 200)
-        let content = try connection.prepare(
-            "INSERT INTO content (id, digestHash, users, length, digest, octets) VALUES (?1, ?2, 1, 200, ?3, ?4)")
-        content.bind(1, Int64(number))
-        content.bind(2, hash: ContentDigest(of: bytes).prefix)
-        content.bind(3, ContentDigest(of: bytes).bytes)
-        content.bind(4, bytes)
-        try content.run()
-        let entity = try connection.prepare(
-            "INSERT INTO entity VALUES (?1, ?2, ?3, ?1, ?4, ?4, ?4, NULL, ?5, ?6, ?7, ?7)")
-        entity.bind(1, Int64(number))
-        entity.bind(2, hash: key.hash)
-        entity.bind(3, hash: ContentDigest(of: []).prefix)
-        entity.bind(4, time.nanoseconds)
-        entity.bind(5, checksum.value(key: key.bytes, variant: [], head: [], using: hashing))
-        entity.bind(6, key.bytes)
-        entity.bind(7, [UInt8]())
-        try entity.run()
-    }
-
     @Test func `EC-16 a database of version 1 is brought up to date with all that is in it`() async throws {
         let directory = TemporaryDirectory()
         let log = EventLog()
         do {
             let connection = try makeDatabase(directory, Array(Migration.all.prefix(1)))
-            for number in 1...20 { try put(number, into: connection) }
+            for number in 1...20 {
+                try putEarlier(content("\(number)", 200), under: key("\(number)"), row: Int64(number), into: connection)
+            }
         }
         let store = try openStore(directory, log: log)
         #expect(log.events.contains(.migrated(Migration.all.dropFirst().map(\.name))))

@@ -16,7 +16,7 @@ struct WriteQueueTests {
 
     @Test func `a group that is not due leaves time to look after the house`() {
         let queue = queue(interval: .seconds(3600))
-        #expect(queue.post(.checkOrphan(ContentDigest(of: [1]))))
+        #expect(queue.post(.checkOrphan(.sha256(ContentDigest(of: [1])))))
         // Due at once; this once kept the thread turning until the group was due.
         #expect(isIdle(queue.next(idleDeadline: 0)))
         #expect(isIdle(queue.next(idleDeadline: monotonicNow() + 1_000_000)))
@@ -24,7 +24,7 @@ struct WriteQueueTests {
 
     @Test func `a group that is due comes before anything else`() {
         let queue = queue(interval: .zero)
-        #expect(queue.post(.checkOrphan(ContentDigest(of: [1]))))
+        #expect(queue.post(.checkOrphan(.sha256(ContentDigest(of: [1])))))
         guard case .batch(let batch) = queue.next(idleDeadline: 0) else {
             Issue.record("there was something to commit")
             return
@@ -36,12 +36,12 @@ struct WriteQueueTests {
     @Test func `removals in progress take turns with groups that are always due`() {
         let queue = queue(interval: .zero)
         for number in UInt8(1)...3 {
-            #expect(queue.post(.checkOrphan(ContentDigest(of: [number]))))
+            #expect(queue.post(.checkOrphan(.sha256(ContentDigest(of: [number])))))
             guard case .batch = queue.next(idleDeadline: 0, isRemoving: true) else {
                 Issue.record("there was something to commit")
                 return
             }
-            #expect(queue.post(.checkOrphan(ContentDigest(of: [number, number]))))
+            #expect(queue.post(.checkOrphan(.sha256(ContentDigest(of: [number, number])))))
             #expect(isIdle(queue.next(idleDeadline: 0, isRemoving: true)))
         }
     }

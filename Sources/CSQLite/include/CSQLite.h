@@ -28,4 +28,9 @@ void csqlite_count_log(sqlite3 *connection, int *pages);
 
 /* Refuses statements that could damage the file on purpose, and schemas that call functions. */
 int csqlite_defend(sqlite3 *connection);
+
+/* For files beside the database: fallocate is a GNU extension that Swift's view of glibc does not show. Gives the room
+   of a part of a file back, which reads as zeros from then on (FALLOC_FL_PUNCH_HOLE, fallocate(2)). Answers 0, or -1
+   with errno. */
+int csqlite_punch_hole(int fd, long long offset, long long count);
 #endif

@@ -31,6 +31,9 @@ extension StoreEvent {
             logger.warning(
                 "damaged content was removed", metadata: ["digest": "\(digest.hexadecimal)", "reason": "\(reason)"])
         case .impossibleRows: logger.warning("damaged rows with impossible numbers were removed")
+        case .keyLost:
+            logger.error(
+                "the key by which stored content is checked was lost; what was stored before is not used any more")
         case .pinsYielded:
             logger.warning("the disk is full of what is pinned, and some of that was evicted; unpin some of it")
         case .readFailed(let reason):

@@ -140,7 +140,8 @@ package enum SettingsCatalogue {
             "The bound of what is held in memory to answer from at once."),
         Setting(
             "cache.inlineLimit", \.cache.inlineLimit, .size(ByteCount(0), .mebibytes(1)), needsRestart: true,
-            "Content up to this size is stored inside the database, larger content as a file of its own."),
+            "Content up to this size is stored inside the database or together in segments, larger content as a file of "
+                + "its own."),
         Setting(
             "cache.maxObject", \.cache.maxObject, .size(.kibibytes(1), .tebibytes(1)), needsRestart: true,
             "Content larger than this, or than an eighth of `cache.disk`, passes through without being stored."),

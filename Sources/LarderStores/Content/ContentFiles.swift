@@ -20,7 +20,7 @@ final class ContentFiles: Sendable {
 
     let directory: StoreDirectory
     /// Held while a file is renamed and while one is deleted, so that neither overtakes the other.
-    private let claims = Monitor<[ContentDigest: Claim]>([:])
+    private let claims = Monitor<[StoredDigest: Claim]>([:])
     /// Octets in files that no committed row refers to yet.
     private let spooled = Atomic<Int64>(0)
     private let serial = Atomic<UInt64>(0)
@@ -36,7 +36,9 @@ final class ContentFiles: Sendable {
     func prepare() throws {
         try directory.secure()
         let root = try directory.open()
-        for name in [Self.contentName, Self.spoolName] { _ = try Directory(name, in: root, isMade: true) }
+        for name in [Self.contentName, Self.spoolName, SegmentFiles.folderName] {
+            _ = try Directory(name, in: root, isMade: true)
+        }
     }
 
     /// Puts the unfinished files of an earlier run aside; `removeLeftOvers` deletes them.
@@ -77,7 +79,7 @@ final class ContentFiles: Sendable {
 
     /// Names a complete file after its digest and claims it. An existing file has the same content, or is damaged;
     /// either way it is replaced.
-    func adopt(_ file: SpoolFile, digest: ContentDigest, length: Int64, blocks: BlockDigests) throws(DiskFailure) {
+    func adopt(_ file: SpoolFile, digest: StoredDigest, length: Int64, blocks: BlockDigests) throws(DiskFailure) {
         try file.synchronize()
         let folder = try folder(of: digest, isMade: true)
         try claims.withLock { claims throws(DiskFailure) in
@@ -92,9 +94,9 @@ final class ContentFiles: Sendable {
         }
     }
 
-    func claim(on digest: ContentDigest) -> Claim? { claims.withLock { $0[digest] } }
+    func claim(on digest: StoredDigest) -> Claim? { claims.withLock { $0[digest] } }
 
-    func release(_ digest: ContentDigest) {
+    func release(_ digest: StoredDigest) {
         claims.withLock { claims in
             claims[digest]?.count -= 1
             if claims[digest]?.count == 0 { claims[digest] = nil }
@@ -102,14 +104,14 @@ final class ContentFiles: Sendable {
     }
 
     /// Deletes a file that no row refers to, unless it is claimed. Only from the thread that commits rows.
-    func removeUnlessClaimed(_ digest: ContentDigest) {
+    func removeUnlessClaimed(_ digest: StoredDigest) {
         claims.withLock { claims in
             if claims[digest] == nil { _ = try? folder(of: digest).remove(digest.hexadecimal) }
         }
     }
 
     /// Opens content for reading: the descriptor, or nil if there is no such file.
-    func open(_ digest: ContentDigest) throws(DiskFailure) -> (descriptor: Int32, length: Int64)? {
+    func open(_ digest: StoredDigest) throws(DiskFailure) -> (descriptor: Int32, length: Int64)? {
         let descriptor: Int32
         do {
             descriptor = try folder(of: digest).open(digest.hexadecimal, O_RDONLY)
@@ -130,22 +132,22 @@ final class ContentFiles: Sendable {
     }
 
     /// Calls `body` with the digest of every content file.
-    func forEachFile(_ body: (ContentDigest) -> Void) {
+    func forEachFile(_ body: (StoredDigest) -> Void) {
         guard let root = try? directory.open(), let content = try? Directory(Self.contentName, in: root) else { return }
         for fan in content.names {
             for name in (try? Directory(fan, in: content))?.names ?? [] {
-                if let digest = ContentDigest(hexadecimal: name), name.hasPrefix(fan) { body(digest) }
+                if let digest = StoredDigest(hexadecimal: name), name.hasPrefix(fan) { body(digest) }
             }
         }
     }
 
-    private func folder(of digest: ContentDigest, isMade: Bool = false) throws(DiskFailure) -> Directory {
+    private func folder(of digest: StoredDigest, isMade: Bool = false) throws(DiskFailure) -> Directory {
         let content = try Directory(Self.contentName, in: directory.open(), isMade: isMade)
         return try Directory(String(digest.hexadecimal.prefix(2)), in: content, isMade: isMade)
     }
 
     /// For messages.
-    func path(of digest: ContentDigest) -> String {
+    func path(of digest: StoredDigest) -> String {
         "\(directory.path)/\(Self.contentName)/\(digest.hexadecimal.prefix(2))/\(digest.hexadecimal)"
     }
 

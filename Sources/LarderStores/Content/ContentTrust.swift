@@ -3,11 +3,10 @@
 import LarderIO
 
 /// The state of content files since the start: those found damaged and not removed yet, and those verified whole.
-/// were examined as a whole.
 final class ContentTrust: Sendable {
     private struct State {
-        var discarded: Set<ContentDigest> = []
-        var examined: Set<ContentDigest> = []
+        var discarded: Set<StoredDigest> = []
+        var examined: Set<StoredDigest> = []
     }
 
     private let state = Monitor(State())
@@ -19,7 +18,7 @@ final class ContentTrust: Sendable {
     }
 
     /// Records that content is damaged.
-    func discard(_ digest: ContentDigest) {
+    func discard(_ digest: StoredDigest) {
         state.withLock { state in
             state.examined.remove(digest)
             if state.discarded.count < Self.limit { state.discarded.insert(digest) }
@@ -27,16 +26,16 @@ final class ContentTrust: Sendable {
     }
 
     /// Records that damaged content is gone, or was replaced by another file.
-    func forget(_ digest: ContentDigest) {
+    func forget(_ digest: StoredDigest) {
         state.withLock { state in
             state.discarded.remove(digest)
             state.examined.remove(digest)
         }
     }
 
-    func isExamined(_ digest: ContentDigest) -> Bool { state.withLock { $0.examined.contains(digest) } }
+    func isExamined(_ digest: StoredDigest) -> Bool { state.withLock { $0.examined.contains(digest) } }
 
-    func noteExamined(_ digest: ContentDigest) {
+    func noteExamined(_ digest: StoredDigest) {
         state.withLock { state in
             if state.examined.count >= Self.limit { state.examined.removeAll(keepingCapacity: true) }
             state.examined.insert(digest)

@@ -26,16 +26,7 @@ final class SpoolFile: Sendable {
     private var path: String { folder.path + "/" + name }
 
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DiskFailure) {
-        var done = 0
-        while done < bytes.count {
-            let count = pwrite(
-                descriptor, bytes.baseAddress.map { $0 + done }, bytes.count - done, Int(offset) + done)
-            if count > 0 {
-                done += count
-            } else if count == 0 || errno != EINTR {
-                throw .last("write \(path)")
-            }
-        }
+        try writeAll(bytes, to: descriptor, at: offset, path: path)
     }
 
     func synchronize() throws(DiskFailure) {
@@ -50,6 +41,20 @@ final class SpoolFile: Sendable {
 
     func read(at offset: Int64, count: Int) -> ContentChunk? {
         readChunk(descriptor, at: offset, count: count)
+    }
+}
+
+func writeAll(
+    _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, at offset: Int64, path: @autoclosure () -> String
+) throws(DiskFailure) {
+    var done = 0
+    while done < bytes.count {
+        let count = pwrite(descriptor, bytes.baseAddress.map { $0 + done }, bytes.count - done, Int(offset) + done)
+        if count > 0 {
+            done += count
+        } else if count == 0 || errno != EINTR {
+            throw .last("write \(path())")
+        }
     }
 }
 

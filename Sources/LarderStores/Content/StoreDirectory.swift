@@ -10,6 +10,8 @@ import LarderIO
 final class StoreDirectory: Sendable {
     static let tagName = "larder.tag"
     static let databaseName = "larder.db"
+    /// "Lrdr", so that `file` and others can tell what the database is.
+    static let applicationID: Int64 = 0x4c72_6472
     private static let tagBeginning = "Larder keeps this directory, version "
     private static let version = 1
     private static let tag = """
@@ -128,7 +130,8 @@ final class StoreDirectory: Sendable {
         }
         if try hasDatabase(directory) { return }
         let strangers = directory.names.filter { name in
-            ["content", "spool", "identity.key", DirectoryLock.fileName].contains(name) || name.hasPrefix(databaseName)
+            ["content", "spool", SegmentFiles.folderName, "identity.key", DirectoryLock.fileName].contains(name)
+                || name.hasPrefix(databaseName)
                 || name.hasPrefix(ContentFiles.discardedPrefix)
         }
         guard let stranger = strangers.min() else { return }
@@ -150,7 +153,7 @@ final class StoreDirectory: Sendable {
             return false
         }
         return header.starts(with: Array("SQLite format 3\0".utf8))
-            && header[68...].reduce(0) { $0 << 8 | Int64($1) } == Schema.applicationID
+            && header[68...].reduce(0) { $0 << 8 | Int64($1) } == applicationID
     }
 
     private static func refusal(_ found: String, _ advice: String) -> StoreError {

@@ -17,6 +17,8 @@ final class StoreCore: Sendable {
         /// The current limit on disk usage: lower than configured if the disk turned out to be smaller.
         var limit: Int64
         var limitChangedAt: Int64 = 0
+        /// The key that content is digested with; nil until a database was opened.
+        var key: ContentKey?
     }
 
     struct Counts {
@@ -32,12 +34,15 @@ final class StoreCore: Sendable {
         var databaseBytes: Int64 = 0
         /// Files that rows refer to.
         var fileBytes: Int64 = 0
+        /// Segments; as of the last commit.
+        var segmentBytes: Int64 = 0
     }
 
     let settings: StoreSettings
     let index: KeyIndex
     let queue: WriteQueue
     let files: ContentFiles
+    let segments: SegmentFiles
     /// Threads that write content to files, and digest it.
     let spoolers: ThreadTeam<Never>
     /// Threads that read, each with a connection of its own.
@@ -56,6 +61,7 @@ final class StoreCore: Sendable {
         index = KeyIndex()
         queue = WriteQueue(settings: settings, index: index)
         files = ContentFiles(directory: directory)
+        segments = SegmentFiles(directory: directory)
         spoolers = ThreadTeam(name: "larder-spool", threads: 2, queueLimit: 4096, takesSignals: false)
         readers = ThreadTeam(
             name: "larder-read", threads: settings.readers, queueLimit: settings.readQueueLimit, takesSignals: false)
@@ -89,6 +95,16 @@ final class StoreCore: Sendable {
 
     func beginGeneration() { health.withLock { $0.generation += 1 } }
 
+    var key: ContentKey? { health.withLock { $0.key } }
+
+    /// Readers that have another key open the database again.
+    func use(_ key: ContentKey?) {
+        health.withLock { health in
+            if health.key != key { health.generation += 1 }
+            health.key = key
+        }
+    }
+
     func count(_ body: (inout Counts) -> Void) { counts.withLock(body) }
     var currentCounts: Counts { counts.withLock { $0 } }
 
@@ -104,7 +120,8 @@ final class StoreCore: Sendable {
     /// Total disk usage, as far as is known without querying the disk.
     var bytesOnDisk: Int64 {
         let counts = currentCounts
-        return counts.databaseBytes.adding(saturating: counts.fileBytes).adding(saturating: files.spooledBytes)
+        return counts.databaseBytes.adding(saturating: counts.fileBytes).adding(saturating: counts.segmentBytes)
+            .adding(saturating: files.spooledBytes)
     }
 
     // MARK: Reading
@@ -165,7 +182,8 @@ final class StoreCore: Sendable {
         } catch {
             throw .missing(error.description)
         }
-        return try EntityReader(path: databasePath, generation: generation, mappedBytes: mappedBytes)
+        return try EntityReader(
+            path: databasePath, generation: generation, key: key, segments: segments, mappedBytes: mappedBytes)
     }
 
     func failed(_ failure: SQLiteFailure, generation: Int) {

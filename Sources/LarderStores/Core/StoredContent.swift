@@ -14,7 +14,7 @@ package final class StoredContent: ContentReader {
 
     /// In octets.
     package let length: Int64
-    private let digest: ContentDigest
+    private let digest: StoredDigest
     private let source: Source
     private let core: StoreCore
     /// The block that was verified last, for readers that read less than a block at a time.
@@ -25,7 +25,7 @@ package final class StoredContent: ContentReader {
     /// Content up to this length is verified as a whole when it is first opened.
     static let examinedLength = 1 << 20
 
-    init(_ chunk: ContentChunk?, digest: ContentDigest, core: StoreCore) {
+    init(_ chunk: ContentChunk?, digest: StoredDigest, core: StoreCore) {
         length = Int64(chunk?.count ?? 0)
         self.digest = digest
         self.core = core
@@ -33,7 +33,7 @@ package final class StoredContent: ContentReader {
     }
 
     /// Takes ownership of the descriptor of a file that has `length` octets.
-    init(descriptor: Int32, length: Int64, blocks: BlockDigests, digest: ContentDigest, core: StoreCore) {
+    init(descriptor: Int32, length: Int64, blocks: BlockDigests, digest: StoredDigest, core: StoreCore) {
         self.length = length
         self.digest = digest
         self.core = core
@@ -70,7 +70,7 @@ package final class StoredContent: ContentReader {
         let start = Int64(block) * Int64(Self.blockLength)
         let count = Int(min(Int64(Self.blockLength), length - start))
         let chunk = readChunk(descriptor, at: start, count: count)
-        if let chunk, blocks.matches(ContentDigest.Hashing().digest(of: chunk.bytes), block: block) { return chunk }
+        if let chunk, blocks.matches(chunk.bytes, block: block) { return chunk }
         core.emit(
             .damagedContent(
                 digest: digest,
@@ -109,7 +109,7 @@ extension StoreCore {
     /// Opens a content file on a reading thread. Nil if it no longer exists, or, with a report, if it differs from the
     /// database's record.
     func open(
-        _ digest: ContentDigest, length: Int64, with reader: EntityReader
+        _ digest: StoredDigest, length: Int64, with reader: EntityReader
     ) throws(SQLiteFailure) -> StoredContent? {
         do {
             // Claimed content may not have its row yet.
@@ -142,13 +142,13 @@ extension StoreCore {
     }
 
     /// Removes damaged content. It is unavailable from now on, although its row is removed later.
-    func discard(_ digest: ContentDigest) {
+    func discard(_ digest: StoredDigest) {
         trust.discard(digest)
         if !queue.post(.discardContent(digest)) { trust.forget(digest) }
     }
 
     private func open(
-        _ digest: ContentDigest, length: Int64, blocks: BlockDigests?
+        _ digest: StoredDigest, length: Int64, blocks: BlockDigests?
     ) throws(DiskFailure) -> StoredContent? {
         guard let blocks, let file = try files.open(digest) else { return nil }
         let content = StoredContent(

@@ -2,7 +2,7 @@
 import COpenSSL
 import LarderIO
 
-/// A SHA-256: the address of content, or of one of its blocks (`BlockDigests.address`).
+/// A SHA-256.
 package struct ContentDigest: Hashable, Sendable {
     /// The octets, eight at a time, big-endian.
     ///
@@ -31,20 +31,27 @@ package struct ContentDigest: Hashable, Sendable {
 
     /// Takes 64 hexadecimal digits in lower case; nil for anything else.
     init?(hexadecimal text: some StringProtocol) {
+        guard let octets = Self.octets(hexadecimal: text) else { return nil }
+        guard let digest = octets.withUnsafeBytes({ ContentDigest($0) }) else { return nil }
+        self = digest
+    }
+
+    /// The octets that hexadecimal digits in lower case stand for, no more than those of a digest; nil for anything else.
+    static func octets(hexadecimal text: some StringProtocol) -> [UInt8]? {
         let digits = Array(text.utf8)
-        guard digits.count == Self.length * 2 else { return nil }
-        var octets = [UInt8](repeating: 0, count: Self.length)
-        for (index, digit) in digits.enumerated() {
+        guard digits.count <= length * 2, digits.count.isMultiple(of: 2) else { return nil }
+        var octets: [UInt8] = []
+        var high: UInt8?
+        for digit in digits {
             let value: UInt8
             switch digit {
             case UInt8(ascii: "0")...UInt8(ascii: "9"): value = digit - UInt8(ascii: "0")
             case UInt8(ascii: "a")...UInt8(ascii: "f"): value = digit - UInt8(ascii: "a") + 10
             default: return nil
             }
-            octets[index / 2] = octets[index / 2] << 4 | value
+            if let first = high.take() { octets.append(first << 4 | value) } else { high = value }
         }
-        guard let digest = octets.withUnsafeBytes({ ContentDigest($0) }) else { return nil }
-        self = digest
+        return octets
     }
 
     package init(of bytes: [UInt8]) {

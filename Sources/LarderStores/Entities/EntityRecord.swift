@@ -80,18 +80,18 @@ package struct ContentReference: Sendable {
         case empty
     }
 
-    package var digest: ContentDigest
+    package var digest: StoredDigest
     /// In octets.
     package var length: Int64
     package var location: Location
 
-    package init(digest: ContentDigest, length: Int64, location: Location) {
+    package init(digest: StoredDigest, length: Int64, location: Location) {
         self.digest = digest
         self.length = length
         self.location = location
     }
 
-    package static let empty = ContentReference(digest: ContentDigest(of: []), length: 0, location: .empty)
+    package static let empty = ContentReference(digest: .sha256(ContentDigest(of: [])), length: 0, location: .empty)
 }
 
 /// A line of a listing.

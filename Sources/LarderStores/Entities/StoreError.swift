@@ -42,9 +42,11 @@ package enum StoreEvent: Hashable, Sendable {
     /// A stored entity was damaged; it has been removed.
     case damagedEntity(url: String, reason: String)
     /// Stored content was damaged; it has been removed.
-    case damagedContent(digest: ContentDigest, reason: String)
+    case damagedContent(digest: StoredDigest, reason: String)
     /// Rows with numbers that are never written were removed.
     case impossibleRows
+    /// The secret is gone by which stored content was checked: none of it can be read any more.
+    case keyLost
     /// The disk is full of pinned entities; some were evicted.
     case pinsYielded
     /// A read failed; it counted as a miss.
@@ -68,6 +70,8 @@ extension StoreEvent: CustomStringConvertible {
             "The entity of \(StoreEvent.shown(url)) was damaged and was removed: \(reason)"
         case .damagedContent(let digest, let reason): "The content \(digest) was damaged and was removed: \(reason)"
         case .impossibleRows: "Damaged rows with impossible numbers were removed."
+        case .keyLost:
+            "The key by which stored content is checked was lost or damaged; what was stored before is not used any more."
         case .pinsYielded: "The disk is full of pinned entities, and some of them were evicted."
         case .readFailed(let reason): "Reading failed: \(reason)"
         case .writeDropped(let url, let reason): "\(StoreEvent.shown(url)) was not stored: \(reason)"

@@ -7,7 +7,7 @@ package struct StoreSettings: Sendable {
     package var path: String
     /// The most octets that the whole directory may occupy. At least `smallestDiskLimit`.
     package var diskLimit: Int64
-    /// Content up to this length is stored in the database, longer content in a file of its own.
+    /// Content up to this length is stored in the database or in segments, longer content in a file of its own.
     package var inlineLimit: Int
     /// Longer content is not stored. At most an eighth of `diskLimit`.
     package var maxObject: Int64
@@ -35,6 +35,11 @@ package struct StoreSettings: Sendable {
     /// The most pages the database may have; lets tests fill the disk.
     var pageLimit: Int64?
 
+    /// Content up to this length is stored in its row, longer content in a segment.
+    var rowLimit = 8 << 10
+    /// Whether the file system's holes are used; lets tests do without.
+    var punchesHoles = true
+
     package static let smallestDiskLimit: Int64 = 4 << 20
 
     package init(path: String, diskLimit: Int64, now: @escaping @Sendable () -> Timestamp) {
@@ -57,6 +62,8 @@ package struct StoreSettings: Sendable {
     static func reserve(below limit: Int64) -> Int64 { limit / 32 }
     /// The length in octets at which the log is checkpointed.
     static func checkpointBytes(below limit: Int64) -> Int64 { min(max(limit / 32, 256 << 10), 64 << 20) }
+    /// The length in octets at which another segment is begun.
+    static func segmentBytes(below limit: Int64) -> Int64 { min(max(limit / 64, 256 << 10), 64 << 20) }
     /// `commitBytes`, or less where the limit is small.
     var groupBytes: Int { Int(min(Int64(commitBytes), max(diskLimit / 64, 64 << 10))) }
     var longestContent: Int64 { min(maxObject, diskLimit / 8) }

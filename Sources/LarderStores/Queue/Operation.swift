@@ -91,9 +91,9 @@ enum Command: Sendable {
     /// A damaged row.
     case discardEntity(id: Int64)
     /// Damaged content, or content without its file.
-    case discardContent(ContentDigest)
+    case discardContent(StoredDigest)
     /// A file that no row seemed to refer to.
-    case checkOrphan(ContentDigest)
+    case checkOrphan(StoredDigest)
     /// A reader found the database damaged; `generation` identifies it.
     case reportCorruption(generation: Int, failure: SQLiteFailure)
     case removeAll(Removal)

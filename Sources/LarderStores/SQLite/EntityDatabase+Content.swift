@@ -4,36 +4,38 @@ import LarderHTTP
 /// Rows of content, which entities with equal content share.
 extension EntityDatabase {
     /// Whether a row refers to the file of this digest.
-    func hasContentFile(_ digest: ContentDigest) throws(SQLiteFailure) -> Bool {
+    func hasContentFile(_ digest: StoredDigest) throws(SQLiteFailure) -> Bool {
         guard let found = try findContent(digest) else { return false }
         return found.isSame && found.isFile
     }
 
     /// Removes damaged content. Entities that share it are removed when they are read.
-    func discardContent(_ digest: ContentDigest) throws(SQLiteFailure) {
+    func discardContent(_ digest: StoredDigest) throws(SQLiteFailure) {
         guard let found = try findContent(digest), found.isSame else { return }
-        try deleteContentRow(id: found.id, length: found.length, file: found.isFile ? digest : nil)
+        try deleteContentRow(found, isDamaged: true)
     }
 
     struct FoundContent {
         var id: Int64 = 0
-        var digest: ContentDigest?
+        var digest: StoredDigest?
         var length: Int64
         var users: Int64
         var isFile: Bool
+        var place: SegmentPlace?
         /// Whether it has the whole requested digest, not only its first octets.
         var isSame = true
     }
 
-    func findContent(_ digest: ContentDigest) throws(SQLiteFailure) -> FoundContent? {
+    func findContent(_ digest: StoredDigest) throws(SQLiteFailure) -> FoundContent? {
         contents.find.bind(1, hash: digest.prefix)
         defer { contents.find.reset() }
         guard try contents.find.step() else { return nil }
-        let found = contents.find.withBytes(1) { ContentDigest($0) }
+        let found = contents.find.withBytes(1) { StoredDigest($0) }
         return FoundContent(
             id: contents.find.integer(0), digest: found, length: contents.find.integer(2),
             users: contents.find.integer(3),
-            isFile: contents.find.integer(4) != 0, isSame: found == digest)
+            isFile: contents.find.integer(4) != 0, place: place(contents.find, 5, length: contents.find.integer(2)),
+            isSame: found == digest)
     }
 
     func contentOf(id: Int64) throws(SQLiteFailure) -> FoundContent? {
@@ -41,21 +43,30 @@ extension EntityDatabase {
         defer { contents.byID.reset() }
         guard try contents.byID.step() else { return nil }
         return FoundContent(
-            id: id, digest: contents.byID.withBytes(3) { ContentDigest($0) }, length: contents.byID.integer(1),
-            users: contents.byID.integer(0), isFile: contents.byID.integer(2) != 0)
+            id: id, digest: contents.byID.withBytes(3) { StoredDigest($0) }, length: contents.byID.integer(1),
+            users: contents.byID.integer(0), isFile: contents.byID.integer(2) != 0,
+            place: place(contents.byID, 4, length: contents.byID.integer(1)))
     }
 
-    /// Stores content once, however many entities have it. Nil if it cannot be stored beside other content whose digest
-    /// begins alike, which only happens by intent.
+    private func place(_ row: borrowing Statement, _ column: Int32, length: Int64) -> SegmentPlace? {
+        guard !row.isNull(column) else { return nil }
+        return SegmentPlace(segment: row.integer(column), offset: row.integer(column + 1), length: length)
+    }
+
+    /// Stores content once, however many entities have it. Nil if it cannot be stored: beside other content whose digest
+    /// begins alike, which only happens by intent, or if it was digested under the secret of an earlier database.
     func storeContent(
         _ content: ContentReference, blocks: BlockDigests?
-    ) throws(SQLiteFailure) -> (id: Int64?, digest: ContentDigest)? {
-        let digest: ContentDigest
+    ) throws(SQLiteFailure) -> (id: Int64?, digest: StoredDigest)? {
+        let digest: StoredDigest
         switch content.location {
         case .empty: return (nil, ContentReference.empty.digest)
-        case .inline(let chunk): digest = hashing.digest(of: chunk.bytes)
-        case .file: digest = content.digest
+        case .inline(let chunk): digest = contentHashing.digest(of: chunk.bytes)
+        case .file:
+            digest = content.digest
+            if case .keyed = digest, blocks?.secret != contentKey?.secret { return nil }
         }
+        let place = try segments?.place(for: content)
         contents.insert.bind(1, lastContentID + 1)
         contents.insert.bind(2, hash: digest.prefix)
         contents.insert.bind(3, content.length)
@@ -63,7 +74,9 @@ extension EntityDatabase {
         contents.insert.bindNull(5)
         contents.insert.bindNull(6)
         if let blocks { contents.insert.bind(5, blocks.bytes) }
-        if case .inline(let chunk) = content.location { contents.insert.bindInPlace(6, chunk.bytes) }
+        if place == nil, case .inline(let chunk) = content.location { contents.insert.bindInPlace(6, chunk.bytes) }
+        contents.insert.bind(7, place?.segment)
+        contents.insert.bind(8, place?.offset)
         defer { contents.insert.bindNull(6) }
         do {
             try withExtendedLifetime(content) { () throws(SQLiteFailure) in try contents.insert.run() }
@@ -72,6 +85,7 @@ extension EntityDatabase {
         }
         if connection.changes > 0 {
             lastContentID += 1
+            if let place { try write(content, to: place) }
             if blocks != nil { effects.fileBytes = effects.fileBytes.adding(saturating: content.length) }
             return (lastContentID, digest)
         }
@@ -79,7 +93,7 @@ extension EntityDatabase {
         guard found.isSame else { return nil }
         guard found.length == content.length, StoredNumber.users.contains(found.users) else {
             // Damage. Entities with it are removed when they are read; the new content is stored as usual.
-            try deleteContentRow(id: found.id, length: found.length, file: found.isFile ? digest : nil)
+            try deleteContentRow(found, isDamaged: true)
             return try storeContent(content, blocks: blocks)
         }
         try set(users: found.users + 1, of: found.id)
@@ -92,7 +106,18 @@ extension EntityDatabase {
         if found.users > 1, StoredNumber.users.contains(found.users) {
             try set(users: found.users - 1, of: id)
         } else {
-            try deleteContentRow(id: id, length: found.length, file: found.isFile ? found.digest : nil)
+            try deleteContentRow(found)
+        }
+    }
+
+    /// Before the row is committed, and only where there is none for equal content.
+    private func write(_ content: ContentReference, to place: SegmentPlace) throws(SQLiteFailure) {
+        guard let segments, case .inline(let chunk) = content.location else { return }
+        effects.stored.append(place)
+        do {
+            try segments.writer.write(chunk.bytes, to: place)
+        } catch {
+            throw SQLiteFailure(error)
         }
     }
 
@@ -102,14 +127,71 @@ extension EntityDatabase {
         try contents.setUsers.run()
     }
 
-    func deleteContentRow(id: Int64, length: Int64, file: ContentDigest?) throws(SQLiteFailure) {
-        contents.delete.bind(1, id)
+    /// - Parameter isDamaged: whether its numbers may be wrong.
+    func deleteContentRow(_ found: FoundContent, isDamaged: Bool = false) throws(SQLiteFailure) {
+        contents.delete.bind(1, found.id)
         try contents.delete.run()
-        guard let file else { return }
+        if let place = found.place {
+            if isDamaged { effects.lost.append(place) } else { effects.freed.append(place) }
+        }
+        guard found.isFile, let file = found.digest else { return }
         effects.freedFiles.insert(file)
         // An impossible length was never counted.
-        guard StoredNumber.lengths.contains(length) else { return }
-        effects.fileBytes = effects.fileBytes.subtracting(saturating: length)
+        guard StoredNumber.lengths.contains(found.length) else { return }
+        effects.fileBytes = effects.fileBytes.subtracting(saturating: found.length)
+    }
+}
+
+/// The segments as the writing thread uses them, and which content belongs there.
+struct ContentSegments {
+    let writer: SegmentWriter
+    /// Content up to this length lies in its row.
+    let rowLimit: Int
+    /// The length at which another segment is begun.
+    let limit: Int64
+
+    /// The place for content; nil if it does not belong in a segment.
+    fileprivate func place(for content: ContentReference) throws(SQLiteFailure) -> SegmentPlace? {
+        guard case .inline(let chunk) = content.location, chunk.count > rowLimit else { return nil }
+        do {
+            return try writer.place(for: Int64(chunk.count), limit: limit)
+        } catch {
+            throw SQLiteFailure(error)
+        }
+    }
+}
+
+extension EntityDatabase {
+    /// The octets that the content of each segment takes, as far as rows tell.
+    func usedSegments() throws(SQLiteFailure) -> [Int64: Int64] {
+        let (room, longest) = (SegmentPlace.alignment, SegmentPlace.longest)
+        let statement = try connection.prepare(
+            """
+            SELECT segment, sum((min(max(cast(length AS INTEGER), 0), \(longest)) + \(room - 1)) / \(room) * \(room))
+            FROM content INDEXED BY contentInSegments WHERE segment IS NOT NULL GROUP BY segment
+            """)
+        var used: [Int64: Int64] = [:]
+        while try statement.step() {
+            let segment = statement.integer(0)
+            if SegmentPlace.segments.contains(segment) { used[segment, default: 0] += statement.integer(1) }
+        }
+        return used
+    }
+
+    /// The places in a segment that rows refer to, in their order.
+    func places(in segment: Int64) throws(SQLiteFailure) -> [SegmentPlace] {
+        let statement = try connection.prepare(
+            """
+            SELECT place, length FROM content INDEXED BY contentInSegments
+            WHERE segment IS NOT NULL AND segment = ?1 ORDER BY place
+            """)
+        statement.bind(1, segment)
+        var places: [SegmentPlace] = []
+        while try statement.step() {
+            let place = SegmentPlace(segment: segment, offset: statement.integer(0), length: statement.integer(1))
+            if let place { places.append(place) }
+        }
+        return places
     }
 }
 
@@ -120,14 +202,14 @@ final class ContentStatements {
     init(_ connection: Connection) throws(SQLiteFailure) {
         insert = try connection.prepare(
             """
-            INSERT INTO content (id, digestHash, users, length, digest, blocks, octets)
-            VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6)
+            INSERT INTO content (id, digestHash, users, length, digest, blocks, octets, segment, place)
+            VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?7, ?8)
             ON CONFLICT (digestHash) DO NOTHING
             """)
         find = try connection.prepare(
-            "SELECT id, digest, length, users, blocks IS NOT NULL FROM content WHERE digestHash = ?1")
+            "SELECT id, digest, length, users, blocks IS NOT NULL, segment, place FROM content WHERE digestHash = ?1")
         byID = try connection.prepare(
-            "SELECT users, length, blocks IS NOT NULL, digest FROM content WHERE id = ?1")
+            "SELECT users, length, blocks IS NOT NULL, digest, segment, place FROM content WHERE id = ?1")
         setUsers = try connection.prepare("UPDATE content SET users = ?2 WHERE id = ?1")
         delete = try connection.prepare("DELETE FROM content WHERE id = ?1")
     }

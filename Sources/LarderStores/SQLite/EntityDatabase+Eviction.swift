@@ -65,6 +65,14 @@ extension EntityDatabase {
     /// Makes a redundant write, to test whether writing works.
     func probe() throws(SQLiteFailure) { try writeHands() }
 
+    /// Where eviction was, in a database whose last row is `newest`.
+    static func cursor(_ connection: Connection, newest: Int64) throws(SQLiteFailure) -> EvictionCursor {
+        let border = try connection.integer("SELECT value FROM state WHERE name = 'probationID'")
+        let hand = try connection.integer("SELECT value FROM state WHERE name = 'evictionID'")
+        return EvictionCursor(
+            border: (0...newest).contains(border) ? border : 0, hand: (0...newest).contains(hand) ? hand : 0)
+    }
+
     private func writeHands() throws(SQLiteFailure) {
         for (name, row) in [("evictionID", cursor.hand), ("probationID", cursor.border)] {
             setState.bind(1, name)

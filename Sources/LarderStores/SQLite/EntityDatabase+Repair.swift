@@ -30,8 +30,9 @@ extension EntityDatabase {
     func remove(_ rows: ImpossibleRows) throws(SQLiteFailure) {
         for id in rows.entities { try discardEntity(id: id) }
         for id in rows.contents {
-            guard let found = try contentOf(id: id) else { continue }
-            try deleteContentRow(id: id, length: 0, file: found.isFile ? found.digest : nil)
+            guard var found = try contentOf(id: id) else { continue }
+            found.length = 0
+            try deleteContentRow(found, isDamaged: true)
         }
     }
 

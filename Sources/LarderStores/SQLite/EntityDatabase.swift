@@ -13,8 +13,14 @@ final class EntityDatabase {
         var fileBytes: Int64 = 0
         /// Keys without rows now, by hash.
         var lostKeys: [UInt64] = []
+        /// Content that was written to segments.
+        var stored: [SegmentPlace] = []
+        /// Content in segments that lost its row.
+        var freed: [SegmentPlace] = []
+        /// The same, where the row was damaged: there may be something else.
+        var lost: [SegmentPlace] = []
         /// Content in files that lost its row.
-        var freedFiles: Set<ContentDigest> = []
+        var freedFiles: Set<StoredDigest> = []
         /// Nanoseconds from the beginning to the end of the commit.
         var duration: Int64 = 0
     }
@@ -30,9 +36,16 @@ final class EntityDatabase {
     var cursor: EvictionCursor
     /// The keys of rows that were recently evicted from probation.
     var ghosts = GhostSet()
+    /// For rows, keys and variants.
     let hashing = ContentDigest.Hashing()
+    /// For content.
+    let contentHashing: StoredHashing
+    let contentKey: ContentKey?
     let contents: ContentStatements
+    let segments: ContentSegments?
     let versions: VersionStatements
+    /// Whether the secret was lost that content had been stored under.
+    let hasLostKey: Bool
     /// Whether there may be superseded entities; without any, nothing is done about them.
     var mayHaveVersions: Bool
 
@@ -41,24 +54,27 @@ final class EntityDatabase {
     let insertLabel, deleteLabels, labelledInRange: Statement
     let entitiesInRange, evictionCandidates, pageCount, freePageCount, addMark, removeMark, setState: Statement
 
-    init(_ connection: Connection) throws(SQLiteFailure) {
+    /// - Parameters:
+    ///   - secret: the one that a database gets that has none yet.
+    ///   - segments: for content that is too long for its row.
+    init(
+        _ connection: Connection, secret: ContentSecret?, segments: ContentSegments? = nil
+    ) throws(SQLiteFailure) {
         self.connection = connection
+        self.segments = segments
         // A number outside the range is damaged; `removeImpossibleRows` deals with it.
-        let last = StoredNumber.rows.upperBound
-        lastEntityID = try connection.integer(
-            """
-            SELECT max(id) FROM (SELECT max(id) AS id FROM entity WHERE id BETWEEN 1 AND \(last)
-                UNION ALL SELECT max(id) FROM version WHERE id BETWEEN 1 AND \(last))
-            """)
+        lastEntityID = max(try Self.lastRow(of: "entity", connection), try Self.lastRow(of: "version", connection))
         mayHaveVersions = try connection.integer("SELECT EXISTS (SELECT 1 FROM version)") != 0
         contents = try ContentStatements(connection)
         versions = try VersionStatements(connection)
-        lastContentID = try connection.integer("SELECT max(id) FROM content WHERE id BETWEEN 1 AND \(last)")
-        let border = try connection.integer("SELECT value FROM state WHERE name = 'probationID'")
-        let hand = try connection.integer("SELECT value FROM state WHERE name = 'evictionID'")
-        cursor = EvictionCursor(
-            border: (0...lastEntityID).contains(border) ? border : 0,
-            hand: (0...lastEntityID).contains(hand) ? hand : 0)
+        let lastContent = try Self.lastRow(of: "content", connection)
+        let finding = try ContentKey.find(in: connection, lastContent: lastContent, secret: secret)
+        contentKey = finding.key
+        hasLostKey = finding.isLost
+        // Rows beyond it were stored under the present secret.
+        lastContentID = max(lastContent, finding.key?.since ?? 0)
+        contentHashing = StoredHashing(finding.key?.secret)
+        cursor = try Self.cursor(connection, newest: lastEntityID)
         begin = try connection.prepare("BEGIN IMMEDIATE")
         commit = try connection.prepare("COMMIT")
         rollback = try connection.prepare("ROLLBACK")
@@ -102,6 +118,10 @@ final class EntityDatabase {
         setState = try connection.prepare("INSERT OR REPLACE INTO state (name, value) VALUES (?1, ?2)")
     }
 
+    private static func lastRow(of table: String, _ connection: Connection) throws(SQLiteFailure) -> Int64 {
+        try connection.integer("SELECT max(id) FROM \(table) WHERE id BETWEEN 1 AND \(StoredNumber.rows.upperBound)")
+    }
+
     func countEntities() throws(SQLiteFailure) -> Int {
         Int(try connection.integer("SELECT count(*) FROM entity"))
     }
@@ -127,6 +147,7 @@ final class EntityDatabase {
             try commit.run()
         } catch {
             cursor = cursorBefore
+            segments?.writer.free(effects.stored)
             // Some failures have rolled back already.
             if connection.isInTransaction { try? rollback.run() }
             throw error
@@ -141,7 +162,10 @@ final class EntityDatabase {
     ///
     /// - Parameter blocks: set if its content is a file.
     func insert(_ record: EntityRecord, for key: EntityKey, blocks: BlockDigests?) throws(SQLiteFailure) {
-        guard let (content, digest) = try storeContent(record.content, blocks: blocks) else { return }
+        guard let (content, digest) = try storeContent(record.content, blocks: blocks) else {
+            // The existing one is out of date all the same.
+            return try remove(key, variant: record.variant, because: .unusable)
+        }
         let variantHash = hash(ofVariant: record.variant)
         lastEntityID += 1
         let checksum = RowChecksum(

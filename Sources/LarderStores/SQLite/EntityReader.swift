@@ -8,6 +8,8 @@ final class EntityReader {
         struct Row {
             var id: Int64
             var record: EntityRecord
+            /// Where its content is that was not read with the row.
+            var place: SegmentPlace?
             /// Of versions only: when the content was first stored, and whether it was not superseded yet.
             var since: Timestamp?
             var isCurrent = true
@@ -16,8 +18,10 @@ final class EntityReader {
         var rows: [Row] = []
         /// Damaged rows, and the reason.
         var damaged: [(id: Int64, reason: String)] = []
+        /// Rows whose content cannot be checked, as the secret that it was stored under was lost.
+        var lost: [Int64] = []
         /// Damaged content.
-        var damagedContent: [ContentDigest] = []
+        var damagedContent: [StoredDigest] = []
         /// Rows beyond the limit on variants.
         var surplus: [Int64] = []
     }
@@ -32,10 +36,18 @@ final class EntityReader {
     let generation: Int
     let connection: Connection
     private let hashing = ContentDigest.Hashing()
+    private let contentKey: ContentKey?
+    private let keyed: KeyedHashing?
+    private let segments: SegmentFiles?
     private let entities, versions, versionCount, content, listing, labelled, labelledOfKey: Statement
 
-    init(path: String, generation: Int, mappedBytes: Int64) throws(SQLiteFailure) {
+    init(
+        path: String, generation: Int, key: ContentKey?, segments: SegmentFiles? = nil, mappedBytes: Int64
+    ) throws(SQLiteFailure) {
+        self.segments = segments
         self.generation = generation
+        contentKey = key
+        keyed = key.flatMap { KeyedHashing($0.secret) }
         connection = try Connection(path: path, isWriter: false)
         connection.leaveLogOnClose()
         try connection.execute(
@@ -50,7 +62,8 @@ final class EntityReader {
                 CASE WHEN length(variant) <= \(Self.longestRun) THEN variant END,
                 CASE WHEN length(head) <= \(Self.longestRun) THEN head END,
                 requestTime, responseTime, storedAt, expires, seal, \(table).content, digest, length,
-                CASE WHEN length(octets) <= \(Self.longestRun) AND \(condition) THEN octets END\(rest)
+                CASE WHEN length(octets) <= \(Self.longestRun) AND \(condition) THEN octets END,
+                CASE WHEN \(condition) THEN segment END, place\(rest)
             FROM \(table) LEFT JOIN content ON content.id = \(table).content WHERE keyHash = ?1
             """
         }
@@ -66,7 +79,8 @@ final class EntityReader {
             """)
         content = try connection.prepare(
             """
-            SELECT digest, length, CASE WHEN length(blocks) <= \(Self.longestBlocks) THEN blocks END, octets IS NOT NULL
+            SELECT digest, length, CASE WHEN length(blocks) <= \(Self.longestBlocks) THEN blocks END,
+                octets IS NOT NULL OR segment IS NOT NULL, segment, place
             FROM content WHERE digestHash = ?1
             """)
         listing = try connection.prepare(
@@ -91,11 +105,13 @@ final class EntityReader {
     func read(_ key: EntityKey, limit: Int) throws(SQLiteFailure) -> Found {
         var found = Found()
         entities.bind(1, hash: key.hash)
-        defer { entities.reset() }
-        // With many more rows than the limit, more than one read is needed to remove them.
-        let most = limit * 4
-        while found.rows.count < most, try entities.step() {
-            if isMeant(entities, key) { readRow(entities, of: key, into: &found) }
+        do {
+            defer { entities.reset() }
+            // With many more rows than the limit, more than one read is needed to remove them.
+            let most = limit * 4
+            while found.rows.count < most, try entities.step() {
+                if isMeant(entities, key) { readRow(entities, of: key, into: &found) }
+            }
         }
         if found.rows.count > 1 {
             found.rows.sort { ($0.record.storedAt, $0.id) > ($1.record.storedAt, $1.id) }
@@ -104,6 +120,7 @@ final class EntityReader {
             found.surplus = found.rows[limit...].map(\.id)
             found.rows.removeLast(found.rows.count - limit)
         }
+        try readSegments(into: &found)
         return found
     }
 
@@ -113,16 +130,19 @@ final class EntityReader {
         var found = Found()
         versions.bind(1, hash: key.hash)
         versions.bind(2, row)
-        defer { versions.reset() }
-        while try versions.step() {
-            let count = found.rows.count
-            if isMeant(versions, key) { readRow(versions, of: key, into: &found) }
-            guard found.rows.count > count else { continue }
-            // Nothing guards this number: it is a time before the row was written, or of no use.
-            let since = min(max(versions.integer(13), 0), found.rows[count].record.storedAt.nanoseconds)
-            found.rows[count].since = Timestamp(nanoseconds: since)
-            found.rows[count].isCurrent = versions.integer(14) != 0
+        do {
+            defer { versions.reset() }
+            while try versions.step() {
+                let count = found.rows.count
+                if isMeant(versions, key) { readRow(versions, of: key, into: &found) }
+                guard found.rows.count > count else { continue }
+                // Nothing guards this number: it is a time before the row was written, or of no use.
+                let since = min(max(versions.integer(15), 0), found.rows[count].record.storedAt.nanoseconds)
+                found.rows[count].since = Timestamp(nanoseconds: since)
+                found.rows[count].isCurrent = versions.integer(16) != 0
+            }
         }
+        try readSegments(into: &found)
         return found
     }
 
@@ -145,8 +165,12 @@ final class EntityReader {
         var length: Int64 = 0
         var location = ContentReference.Location.empty
         if !entities.isNull(9) {
-            guard let itsDigest = entities.withBytes(10, { ContentDigest($0) }) else {
+            guard let itsDigest = entities.withBytes(10, { StoredDigest($0) }) else {
                 found.damaged.append((id, "its content is gone"))
+                return
+            }
+            guard contentKey?.hasLost(itsDigest, row: entities.integer(9)) != true else {
+                found.lost.append(id)
                 return
             }
             digest = itsDigest
@@ -164,9 +188,17 @@ final class EntityReader {
             found.damaged.append((id, "its row does not match its seal"))
             return
         }
-        if !entities.isNull(12) {
+        var place: SegmentPlace?
+        if !entities.isNull(13) {
+            place = SegmentPlace(segment: entities.integer(13), offset: entities.integer(14), length: length)
+            guard place != nil else {
+                found.damaged.append((id, "its content has no possible place"))
+                found.damagedContent.append(digest)
+                return
+            }
+        } else if !entities.isNull(12) {
             let octets = entities.withBytes(12) { ContentChunk(copying: $0) }
-            guard Int64(octets.count) == length, hashing.digest(of: octets.bytes) == digest else {
+            guard Int64(octets.count) == length, matches(octets.bytes, digest) else {
                 found.damaged.append((id, "its content does not match its digest"))
                 found.damagedContent.append(digest)
                 return
@@ -177,23 +209,64 @@ final class EntityReader {
             variant: variant, head: head, requestTime: checksum.requestTime, responseTime: checksum.responseTime,
             storedAt: checksum.storedAt, expires: checksum.expires,
             content: ContentReference(digest: digest, length: length, location: location))
-        found.rows.append(Found.Row(id: id, record: record))
+        found.rows.append(Found.Row(id: id, record: record, place: place))
+    }
+
+    /// Reads the content of rows that lies in segments. Rows whose content was removed meanwhile are left out.
+    private func readSegments(into found: inout Found) throws(SQLiteFailure) {
+        guard found.rows.contains(where: { $0.place != nil }) else { return }
+        var rows: [Found.Row] = []
+        for var row in found.rows {
+            guard let place = row.place, let segments else {
+                rows.append(row)
+                continue
+            }
+            let digest = row.record.content.digest
+            let octets: ContentChunk?
+            do { octets = try segments.read(place) } catch { throw SQLiteFailure(error) }
+            if let octets, matches(octets.bytes, digest) {
+                row.record.content.location = .inline(octets)
+                rows.append(row)
+            } else if try isStill(digest, at: place) {
+                found.damaged.append((row.id, "its content does not match its digest"))
+                found.damagedContent.append(digest)
+            }
+        }
+        found.rows = rows
+    }
+
+    /// Whether content is where it was: its place becomes a hole after its row is gone, not before.
+    private func isStill(_ digest: StoredDigest, at place: SegmentPlace) throws(SQLiteFailure) -> Bool {
+        content.bind(1, hash: digest.prefix)
+        defer { content.reset() }
+        guard try content.step(), content.withBytes(0, { StoredDigest($0) }) == digest else { return false }
+        return content.integer(4) == place.segment && content.integer(5) == place.offset
+    }
+
+    /// Whether octets have the digest; they have not where the store has no secret to tell.
+    private func matches(_ octets: UnsafeRawBufferPointer, _ digest: StoredDigest) -> Bool {
+        switch digest {
+        case .keyed(let digest): keyed.map { $0.digest(of: octets) == digest } ?? false
+        case .sha256(let digest): hashing.digest(of: octets) == digest
+        }
     }
 
     /// The digests of content in a file: nil if no such content is in one, `.some(nil)` if the row is damaged.
-    func blocks(of digest: ContentDigest, length: Int64) throws(SQLiteFailure) -> BlockDigests?? {
+    func blocks(of digest: StoredDigest, length: Int64) throws(SQLiteFailure) -> BlockDigests?? {
         content.bind(1, hash: digest.prefix)
         defer { content.reset() }
-        guard try content.step(), content.withBytes(0, { ContentDigest($0) }) == digest, content.integer(3) == 0
+        guard try content.step(), content.withBytes(0, { StoredDigest($0) }) == digest, content.integer(3) == 0
         else { return .none }
         guard content.integer(1) == length else { return .some(nil) }
-        return .some(BlockDigests(content.bytes(2), length: length))
+        guard case .keyed = digest else { return .some(BlockDigests(content.bytes(2), length: length, secret: nil)) }
+        // Rows under another secret are not read as far as this.
+        return .some(contentKey.flatMap { BlockDigests(content.bytes(2), length: length, secret: $0.secret) })
     }
 
-    func hasContent(_ digest: ContentDigest) throws(SQLiteFailure) -> Bool {
+    func hasContent(_ digest: StoredDigest) throws(SQLiteFailure) -> Bool {
         content.bind(1, hash: digest.prefix)
         defer { content.reset() }
-        return try content.step() && content.withBytes(0, { ContentDigest($0) }) == digest
+        return try content.step() && content.withBytes(0, { StoredDigest($0) }) == digest
     }
 
     /// Examines up to `examine` rows after `row` and returns those that match, at most `limit`, and the last row that

@@ -81,6 +81,23 @@ struct Migration {
                 );
                 CREATE INDEX versionByKey ON version (keyHash, variantHash);
                 """),
+        Migration(
+            name: "content is found by keyed digests",
+            sql: """
+                CREATE TABLE contentKey (
+                    id INTEGER PRIMARY KEY,
+                    secret BLOB NOT NULL,
+                    since INTEGER NOT NULL,
+                    seal INTEGER NOT NULL
+                );
+                """),
+        Migration(
+            name: "content lies in segments",
+            sql: """
+                ALTER TABLE content ADD COLUMN segment INTEGER;
+                ALTER TABLE content ADD COLUMN place INTEGER;
+                CREATE INDEX contentInSegments ON content (segment, place, length) WHERE segment IS NOT NULL;
+                """),
     ]
 }
 
@@ -93,16 +110,20 @@ struct Migration {
 ///   `history`, how many versions are kept beside it (-1 where it becomes none itself), and `since`, when equal content
 ///   was first stored, if that was earlier.
 /// - `version`: an entity that was superseded, with the number, the labels and the seal that it had.
-/// - `content`: the shared content of entities with equal content; `users` counts them. Either `octets`, or, for a file
-///   named by its digest, `blocks`: the digests of its parts of 256 KiB. `digest` is `BlockDigests.address`; earlier
-///   versions used the SHA-256 of all octets for files, too, which makes no difference to readers.
+/// - `content`: the shared content of entities with equal content; `users` counts them. Either `octets`, or `segment`
+///   and `place`, the number of a file in `segments/` and the offset in it, or, for a file named by its digest,
+///   `blocks`: the digests of its parts of 256 KiB. `digest` is `BlockDigests.address`. Digests
+///   are of 16 octets, made with the secret in `contentKey`, or, stored by earlier versions, SHA-256: both the digest
+///   and its blocks'. Even earlier versions used the SHA-256 of all octets for files, too, which makes no difference to
+///   readers.
+/// - `contentKey`: one row. `secret` is a `ContentSecret`; content in rows up to `since` was stored under another one,
+///   which was lost; `seal` guards both.
 /// - `label`: by which entities are found together, by hash: the URL of entities in partitions, and groups. A row
 ///   without its entity means nothing.
 /// - `pin`: the keys whose entities are not evicted, whether or not there are any now.
 /// - `recentlyUsed`: the keys that eviction will skip once. `state`: its position.
 enum Schema {
-    /// "Lrdr", so that `file` and others can tell what the database is.
-    static let applicationID: Int64 = 0x4c72_6472
+    static let applicationID = StoreDirectory.applicationID
     static let pageSize: Int64 = 16 << 10
 
     enum Finding {

@@ -8,7 +8,7 @@ struct RowChecksum {
     let responseTime: Timestamp
     let storedAt: Timestamp
     let expires: Timestamp?
-    let digest: ContentDigest
+    let digest: StoredDigest
     let length: Int64
 
     func value(

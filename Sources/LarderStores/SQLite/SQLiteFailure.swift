@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import CSQLite
+import Glibc
 
 /// An error of SQLite.
 struct SQLiteFailure: Error, Sendable {
@@ -23,10 +24,25 @@ struct SQLiteFailure: Error, Sendable {
     let code: Int32
     let message: String
 
+    init(code: Int32, message: String) {
+        self.code = code
+        self.message = message
+    }
+
     /// For damage that SQLite itself would not detect.
     static func useless(_ message: String) -> SQLiteFailure { SQLiteFailure(code: SQLITE_NOTADB, message: message) }
     static func corrupt(_ message: String) -> SQLiteFailure { SQLiteFailure(code: SQLITE_CORRUPT, message: message) }
     static func missing(_ message: String) -> SQLiteFailure { SQLiteFailure(code: SQLITE_CANTOPEN, message: message) }
+
+    /// In the place of an extended code: the failure is that of a file beside the database.
+    private static let ofFile: Int32 = 0xff
+
+    /// A failure to write content that rows refer to.
+    init(_ failure: DiskFailure) {
+        let isFull = failure.errno == ENOSPC || failure.errno == EDQUOT
+        self.init(
+            code: (isFull ? SQLITE_FULL : SQLITE_IOERR) | Self.ofFile << 8, message: failure.description)
+    }
 
     /// `SQLITE_IOERR_SHMSIZE`, a macro that Swift does not see: the shared memory of the write-ahead log cannot grow, as
     /// the disk has no room for it.
@@ -52,7 +68,7 @@ extension SQLiteFailure {
 extension SQLiteFailure: CustomStringConvertible {
     var description: String {
         let isFull = kind == .full || code == SQLiteFailure.noSharedMemory
-        let words = isFull ? "no room on the disk of the cache; SQLite" : "SQLite"
-        return "\(words): \(message) (\(code))"
+        let room = isFull ? "no room on the disk of the cache; " : ""
+        return code >> 8 == Self.ofFile ? room + message : "\(room)SQLite: \(message) (\(code))"
     }
 }

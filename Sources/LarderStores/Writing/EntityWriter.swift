@@ -294,7 +294,7 @@ package final class EntityWriter: ContentReader {
         let made = lock.withLock { state in state.file.flatMap { file in state.hashing.map { (file, $0) } } }
         if let made { return made }
         let file = try core.files.makeSpoolFile()
-        let hashing = ContentHashing()
+        let hashing = ContentHashing(core.key?.secret)
         lock.withLock { state in
             state.file = file
             state.hashing = hashing

@@ -41,7 +41,14 @@ extension StoreWriter {
         if let limit = settings.pageLimit { try connection.execute("PRAGMA max_page_count = \(limit)") }
         // Without a log there is nothing to write back first.
         if fileLength(core.databasePath + "-wal") == 0 { try checkLength(connection) }
-        let opened = try EntityDatabase(connection)
+        // Content that is being written has been digested under the present secret: a new database gets the same.
+        let opened = try EntityDatabase(
+            connection, secret: core.key?.secret,
+            segments: ContentSegments(
+                writer: segments, rowLimit: settings.rowLimit,
+                limit: StoreSettings.segmentBytes(below: settings.diskLimit)))
+        core.use(opened.contentKey)
+        if opened.hasLostKey { core.emit(.keyLost) }
         core.pins.replace(by: try opened.pinnedKeys())
         database = opened
         isExamined = false
@@ -59,6 +66,7 @@ extension StoreWriter {
         }
         let entries = try database.countEntities()
         let fileBytes = try database.sumOfFiles()
+        segments.begin(try database.usedSegments())
         core.count { counts in
             counts.entries = entries
             counts.fileBytes = fileBytes
@@ -127,6 +135,7 @@ extension StoreWriter {
         }
         // Not left to the background sweep: after a wipe the files must be gone.
         core.files.forEachFile { core.files.removeUnlessClaimed($0) }
+        if core.currentCounts.entries == 0 { segments.begin([:]) }
         _ = core.files.removeLeftOvers()
         core.queue.end(removal)
     }
@@ -134,6 +143,7 @@ extension StoreWriter {
     /// Closes the database everywhere, runs `body` on the files, and opens the result.
     private func replaceDatabase(_ body: () -> Void) {
         database = nil
+        segments.letGo()
         // A reader with the old file open under the old name would corrupt the log of the new one.
         core.readers.withoutTools {
             body()
@@ -227,6 +237,7 @@ extension StoreWriter {
     private func probe(_ database: EntityDatabase) throws {
         let effects = try database.transaction { () throws(SQLiteFailure) in try database.probe() }
         settle(effects)
+        _ = try segments.place(for: 1, limit: StoreSettings.segmentBytes(below: core.settings.diskLimit))
         let file = try core.files.makeSpoolFile()
         try [UInt8](repeating: 0, count: 64 << 10).withUnsafeBytes { try file.write($0, at: 0) }
     }

@@ -19,7 +19,7 @@ extension StoreWriter {
     private var besidePages: Int64 {
         let log = max(fileLength(core.databasePath + "-wal"), checkpointBytes * 2)
         return (log + fileLength(core.databasePath + "-shm") + core.files.spooledBytes + setAsideBytes)
-            .adding(saturating: core.currentCounts.fileBytes)
+            .adding(saturating: core.currentCounts.fileBytes).adding(saturating: segments.occupied)
     }
 
     private var budget: Int64 { core.limit - StoreSettings.reserve(below: core.limit) }
@@ -32,9 +32,22 @@ extension StoreWriter {
         else { return }
         let start = monotonicNow()
         // Pages that a reader still needs are left for the next time, and so is everything when it fails.
-        _ = try? connection.checkpoint(.passive)
+        _ = try? checkpoint(connection, .passive)
         let duration = monotonicNow() - start
         core.count { $0.longestCheckpoint = max($0.longestCheckpoint, duration) }
+    }
+
+    /// Writes the log back, and before that the content that its rows refer to.
+    func checkpoint(_ connection: Connection, _ mode: Connection.Checkpoint) throws(SQLiteFailure) {
+        segments.synchronize()
+        try connection.checkpoint(mode)
+    }
+
+    /// Gives back what an earlier run left in a segment. Returns whether there are more of them.
+    func sweepSegment(_ database: EntityDatabase) throws(SQLiteFailure) -> Bool {
+        guard let segment = segments.nextToSweep() else { return false }
+        segments.sweep(segment, sparing: try database.places(in: segment))
+        return true
     }
 
     /// Lets the log grow as far as the limit currently allows.
@@ -90,7 +103,7 @@ extension StoreWriter {
         try database.vacuum(pages: count)
         let left = try database.pages()
         // The file itself shrinks at the checkpoint.
-        if left.free == 0 || left.all == pages.all { try database.connection.checkpoint(.passive) }
+        if left.free == 0 || left.all == pages.all { try checkpoint(database.connection, .passive) }
         return left.all < pages.all
     }
 }

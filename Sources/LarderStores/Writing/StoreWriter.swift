@@ -8,6 +8,7 @@ import LarderIO
 /// between. Everything here happens on the one writing thread.
 final class StoreWriter {
     let core: StoreCore
+    let segments: SegmentWriter
     /// Nil while there is none that can be used.
     var database: EntityDatabase?
     /// Whether its contents have been counted, and are complete as far as that can be checked.
@@ -29,7 +30,10 @@ final class StoreWriter {
     private static let marksSlice = 512
     private static let removalSlice = 1000
 
-    init(core: StoreCore) { self.core = core }
+    init(core: StoreCore) {
+        self.core = core
+        segments = SegmentWriter(core.segments, canPunch: core.settings.punchesHoles)
+    }
 
     // MARK: The thread
 
@@ -84,7 +88,7 @@ final class StoreWriter {
         if let database {
             marks += core.index.takeMarks()
             _ = try? database.transaction { () throws(SQLiteFailure) in try database.writeMarks(marks) }
-            core.readers.withoutTools { _ = try? database.connection.checkpoint(.truncate) }
+            core.readers.withoutTools { _ = try? checkpoint(database.connection, .truncate) }
         }
         database = nil
     }
@@ -110,6 +114,7 @@ final class StoreWriter {
 
     private func write(_ batch: WriteQueue.Batch) throws(SQLiteFailure) {
         guard let database else { throw .missing("there is no database") }
+        segments.checkCurrent()
         let hasRoom = try makeRoom(for: Int64(batch.bytes))
         var begun: [Removal] = []
         var ended: [(removal: Removal, removed: Int)] = []
@@ -200,6 +205,8 @@ final class StoreWriter {
             counts.longestTransaction = max(counts.longestTransaction, effects.duration)
         }
         for digest in effects.freedFiles { removeIfOrphan(digest) }
+        segments.free(effects.freed)
+        segments.forget(effects.lost)
         core.queue.forgetKeys(effects.lostKeys)
     }
 
@@ -209,7 +216,7 @@ final class StoreWriter {
         core.files.addSpooled(-file.length)
     }
 
-    private func removeIfOrphan(_ digest: ContentDigest) {
+    private func removeIfOrphan(_ digest: StoredDigest) {
         guard let database, (try? database.hasContentFile(digest)) == false else { return }
         core.files.removeUnlessClaimed(digest)
     }
@@ -256,9 +263,10 @@ final class StoreWriter {
             let hasMarks = try writeMarks(database)
             let mayVacuum = try vacuum(database)
             if fileLength(core.databasePath + "-wal") > checkpointBytes * 3 {
-                try database.connection.checkpoint(.truncate)
+                try checkpoint(database.connection, .truncate)
             }
-            let isDone = !mayVacuum && !hasMarks && removals.isEmpty
+            let maySweep = try sweepSegment(database)
+            let isDone = !mayVacuum && !hasMarks && !maySweep && removals.isEmpty
             // The system caches the pages that are read again soon, and may reclaim their memory.
             if isDone { database.connection.releaseMemory() }
             return !isDone
@@ -293,7 +301,11 @@ final class StoreWriter {
         let bytes =
             fileLength(core.databasePath) + fileLength(core.databasePath + "-wal")
             + fileLength(core.databasePath + "-shm") + setAsideBytes
-        core.count { $0.databaseBytes = bytes }
+        let segmentBytes = segments.occupied
+        core.count { counts in
+            counts.databaseBytes = bytes
+            counts.segmentBytes = segmentBytes
+        }
     }
 
     // MARK: Failing and recovering
@@ -313,7 +325,7 @@ final class StoreWriter {
         // Readers will detect it again.
         forgetDiscarded(in: batch)
         // A checkpoint may make room; if that fails as well, nothing is lost.
-        _ = try? database?.connection.checkpoint(.truncate)
+        if let database { try? checkpoint(database.connection, .truncate) }
     }
 
     /// The rows of the removals are gone with their database.

@@ -64,13 +64,17 @@ func content(_ name: String, _ count: Int) -> [UInt8] {
     }
 }
 
-/// Under which digest content is stored.
-func address(of bytes: [UInt8]) -> ContentDigest {
-    guard bytes.count > 256 << 10 else { return ContentDigest(of: bytes) }
+/// Under which digest a store has content.
+func address(of bytes: [UInt8], in store: SQLiteStore) -> StoredDigest {
+    address(of: bytes, StoredHashing(store.core.key?.secret))
+}
+
+func address(of bytes: [UInt8], _ hashing: StoredHashing) -> StoredDigest {
     let blocks = stride(from: 0, to: bytes.count, by: 256 << 10).map { start in
-        ContentDigest(of: Array(bytes[start..<min(start + 256 << 10, bytes.count)])).bytes
+        bytes[start..<min(start + 256 << 10, bytes.count)].withUnsafeBytes { hashing.digest(of: $0) }
     }
-    return ContentDigest(of: Array(blocks.joined())).inverted
+    if blocks.count == 1 { return blocks[0] }
+    return blocks.flatMap(\.bytes).withUnsafeBytes { hashing.digest(of: $0) }.inverted
 }
 
 func settings(

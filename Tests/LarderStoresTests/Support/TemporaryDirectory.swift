@@ -18,8 +18,14 @@ final class TemporaryDirectory: Sendable {
     /// Paths of all files below, relative, in order.
     var files: [String] { listFiles(path, below: "").sorted() }
 
-    /// The octets of all files below.
-    var bytes: Int64 { files.reduce(0) { $0 + length(of: $1) } }
+    /// The octets of all files below, without holes.
+    var bytes: Int64 { files.reduce(0) { $0 + min(length(of: $1), room(of: $1)) } }
+
+    /// The octets that a file takes on disk.
+    func room(of file: String) -> Int64 {
+        var status = stat()
+        return lstat(path + "/" + file, &status) == 0 ? Int64(status.st_blocks) * 512 : 0
+    }
 
     func length(of file: String) -> Int64 {
         var status = stat()
@@ -58,6 +64,9 @@ final class TemporaryDirectory: Sendable {
     func cut(_ file: String, to length: Int64) { truncate(path + "/" + file, Int(length)) }
 
     func delete(_ file: String) { unlink(path + "/" + file) }
+
+    /// The segments of content, by their relative paths.
+    var segments: [String] { files.filter { $0.hasPrefix("segments/") } }
 
     /// The files of content, by their relative paths.
     var contentFiles: [String] { files.filter { $0.hasPrefix("content/") } }
