@@ -27,8 +27,8 @@ extension UpstreamError {
             (.connectionRefused, "\(place) refused the connection.", "Check that it is up, and its port.")
         case .connectionReset, .closed:
             (
-                .connectionTerminated, "\(place) closed the connection before it stood.",
-                "Check that the port is the right one."
+                .connectionTerminated, "\(place) closed the connection before it was established.",
+                "Check the port, and whether it is one for http or for https."
             )
         case .unreachable:
             (.destinationUnavailable, "There is no way to \(place).", "Check the network.")

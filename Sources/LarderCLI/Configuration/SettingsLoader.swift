@@ -142,6 +142,7 @@ package struct SettingsLoader: Sendable {
         case .tooLarge: nil
         case .missing: file == nil ? "name another with `--config FILE`" : "check its name"
         case .silent: "write to it, or name a file with `--config FILE`"
+        case .notAFile where file != nil: "name the file itself"
         case .denied, .notAFile, .other: file == nil ? "name another with `--config FILE`" : "check its permissions"
         }
     }

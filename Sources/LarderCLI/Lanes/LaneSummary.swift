@@ -16,7 +16,9 @@ struct LaneSummary {
         let requests = json["requests"]?.int ?? 0
         let hits = json["hits"]?.int ?? 0
         guard requests > 0 || !tunnels.isEmpty else {
-            let reason = hint ?? "the command asked nothing, or reads no proxy variables"
+            let reason =
+                hint ?? "the command asked nothing, reads no proxy variables, or asked this machine alone, which "
+                + "`no_proxy` exempts"
             return "no requests came through Larder: \(reason)"
         }
         var lines: [String] = []

@@ -72,6 +72,7 @@ function lines(svg, parts, slots, scale, hasArea) {
 }
 
 const lastOf = values => values.findLast(value => value !== null);
+const sum = values => values.reduce((sum, value) => sum + value, 0);
 
 function drawHistory(series, isDay) {
   // A daemon that has just been started fills the picture all the same.
@@ -84,7 +85,7 @@ function drawHistory(series, isDay) {
     { style: "errors", values: series.errors },
   ], slots, index => `${clock(index)}: ${count(series.hits[index])} from the cache, `
     + `${count(series.misses[index])} from the origin, ${count(series.errors[index])} errors`);
-  const total = series.hits.concat(series.misses, series.errors).reduce((sum, value) => sum + value, 0);
+  const total = sum(series.hits) + sum(series.misses) + sum(series.errors);
   $("chart-note").textContent = `${count(total)} requests in the last ${span(series.hits.length * step)}, `
     + `at most ${rateText(total ? peak / step : 0)}`;
 
@@ -93,19 +94,20 @@ function drawHistory(series, isDay) {
     return all ? hits / all : null;
   });
   lines($("ratio-chart"), [{ style: "hit-line", values: ratio }], slots, value => value, true);
-  $("ratio-now").textContent = lastOf(ratio) === undefined ? "" : percent(lastOf(ratio));
+  const [hits, answers] = [sum(series.hits), sum(series.hits) + sum(series.misses)];
+  $("ratio-now").textContent = answers ? percent(hits / answers) : "";
 
   bars($("saved-chart"), [{ style: "hits", values: series.savedBytes }], slots,
     index => `${clock(index)}: ${bytes(series.savedBytes[index])}`);
-  $("saved-now").textContent = bytes(series.savedBytes.reduce((sum, value) => sum + value, 0));
+  $("saved-now").textContent = bytes(sum(series.savedBytes));
 
   // From a microsecond up to ten seconds, each decade as wide as the next.
   const logarithmic = value => Math.min(1, Math.max(0, Math.log10(value / 1e-6) / 7));
   const seen = values => values.map(value => (value ? value : null));
-  const [hits, loads] = [seen(series.hitMedian), seen(series.loadMedian)];
-  lines($("latency-chart"), [{ style: "hit-line", values: hits }, { style: "miss-line", values: loads }], slots,
+  const [fast, slow] = [seen(series.hitMedian), seen(series.loadMedian)];
+  lines($("latency-chart"), [{ style: "hit-line", values: fast }, { style: "miss-line", values: slow }], slots,
     logarithmic, false);
-  $("latency-now").textContent = `${latency(lastOf(hits))} / ${latency(lastOf(loads))}`;
+  $("latency-now").textContent = `${latency(lastOf(fast))} / ${latency(lastOf(slow))}`;
 }
 
 // The day of one service, in quarters of an hour.

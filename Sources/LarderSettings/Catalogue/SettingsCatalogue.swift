@@ -236,7 +236,7 @@ package enum SettingsCatalogue {
             "The length of a request target."),
         Setting(
             "limits.upstreamConnections", \.limits.upstreamConnections, .integer(1...65_535),
-            "Connections to one origin, in use and idle. Further requests to it wait."),
+            "Connections of each event loop (`threads`) to one origin, in use and idle. Further requests to it wait."),
         Setting(
             "limits.tunnels", \.limits.tunnels, .integer(0...1_000_000),
             "Tunnels open at once. Further CONNECT requests are answered 503."),
