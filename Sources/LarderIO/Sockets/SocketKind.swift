@@ -19,3 +19,14 @@ enum SocketKind {
     static let peek = Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)
     static let ourSide = Int32(SHUT_WR)
 }
+
+func setNonBlocking(_ descriptor: Int32) {
+    let flags = fcntl(descriptor, F_GETFL)
+    if flags & O_NONBLOCK == 0 { _ = fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) }
+}
+
+/// Sends small writes at once, without waiting for the peer's acknowledgement. Unix sockets refuse it harmlessly.
+func setNoDelay(_ descriptor: Int32) {
+    var on: Int32 = 1
+    setsockopt(descriptor, SocketKind.tcp, TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+}

@@ -59,6 +59,13 @@ extension ByteStream {
         return true
     }
 
+    /// Has a break reported that came in one event with octets: the kernel does not report it again. Asks the kernel if
+    /// it is not known.
+    func reportMissedBreak() {
+        guard isReadable || isEmptyUnlessBroken || tls != nil, let socketEvent, hasBroken else { return }
+        event_active(socketEvent, EV_READ | EV_WRITE, 0)
+    }
+
     /// Whether the socket has a pending error, which is left in place for the next read.
     var hasBroken: Bool {
         var query = pollfd(fd: descriptor, events: 0, revents: 0)

@@ -16,7 +16,7 @@ package final class ByteStream {
     /// The socket, or -1 once closed.
     package private(set) var descriptor: Int32
     /// Nil while nothing has waited for the socket yet.
-    private var socketEvent: OpaquePointer?
+    private(set) var socketEvent: OpaquePointer?
 
     /// The kernel has reported input, or has not been polled yet, and no read has found it empty since.
     var isReadable = false
@@ -126,13 +126,6 @@ package final class ByteStream {
             close()
             throw IOError(errno: number == 0 ? EINVAL : number, operation: "watch a socket")
         }
-    }
-
-    /// Has a break reported that came in one event with octets: the kernel does not report it again. Asks the kernel if
-    /// it is not known.
-    private func reportMissedBreak() {
-        guard isReadable || isEmptyUnlessBroken || tls != nil, let socketEvent, hasBroken else { return }
-        event_active(socketEvent, EV_READ | EV_WRITE, 0)
     }
 
     deinit {
@@ -397,15 +390,4 @@ package final class ByteStream {
 private func socketChanged(_: Int32, _ kinds: Int16, _ argument: UnsafeMutableRawPointer?) {
     // The strong reference keeps the stream alive through its own callback.
     Callee<ByteStream>.target(of: argument)?.changed(Int32(kinds))
-}
-
-func setNonBlocking(_ descriptor: Int32) {
-    let flags = fcntl(descriptor, F_GETFL)
-    if flags & O_NONBLOCK == 0 { _ = fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) }
-}
-
-/// Sends small writes at once, without waiting for the peer's acknowledgement. Unix sockets refuse it harmlessly.
-func setNoDelay(_ descriptor: Int32) {
-    var on: Int32 = 1
-    setsockopt(descriptor, SocketKind.tcp, TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
 }
