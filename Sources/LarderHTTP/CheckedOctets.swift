@@ -8,6 +8,7 @@
 public struct CheckedOctets: RandomAccessCollection {
     @usableFromInline let octets: UnsafeRawBufferPointer
 
+    /// Refers to octets, which must stay in place until the last use of this.
     @inlinable @inline(__always)
     public init(_ octets: UnsafeRawBufferPointer) { self.octets = octets }
 
