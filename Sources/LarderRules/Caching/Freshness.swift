@@ -112,11 +112,7 @@ package enum Freshness {
     }
 
     /// Whether `stored` is fresh at `now`: response_is_fresh of RFC 9111 §4.2.
-    ///
-    /// It is stale as soon as its age equals its lifetime, whoever names that: RFC 9111 leaves no choice about the
-    /// origin's, and a lifetime of zero would otherwise be fresh at the instant of receipt. Siesta's `expirationTime`
-    /// includes its last instant; of one nanosecond nobody but a test takes notice, and two limits would have a program
-    /// and its clients disagree.
+    /// It is stale as soon as its age equals its lifetime.
     @inlinable
     package static func isFresh(_ stored: StoredResponse, at now: Timestamp) -> Bool {
         now < stored.facts.freshUntil && now >= stored.facts.usableFrom

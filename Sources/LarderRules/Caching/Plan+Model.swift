@@ -8,8 +8,9 @@ extension Plan {
     ///
     /// The model's rule is about which of that counts. Nothing does after an invalidation; after a failed load, only the
     /// failure: data that were fresh are not up to date again when `retryTime` has passed, because the program has asked
-    /// for newer ones. (A client that did not ask is answered with what is fresh.) How it is judged is no different:
-    /// `expirationTime` by `Freshness`, `retryTime` by `RecentFailure`.
+    /// for newer ones. (A client that did not ask is answered with what is fresh.) It is judged as for a client,
+    /// `expirationTime` by `Freshness`, `retryTime` by `RecentFailure`, but for the last instant: an age that equals its
+    /// limit is within it here, and over it by RFC 9111 §4.2.
     ///
     /// - Parameters:
     ///   - data: the latest data, as if stored.
@@ -19,7 +20,10 @@ extension Plan {
     ) -> Plan {
         let failure = isInvalidated ? nil : failure
         let counts = !isInvalidated && failure == nil
-        return decide(plainRequest, counts ? [data].compactMap { $0 } : [], policy: policy, now: now) {
+        // The instant before tells, unless the clock was set back to before what counts.
+        let isAfter = now >= failure?.at ?? data?.responseTime ?? now
+        let last = isAfter ? now - .nanoseconds(1) : now
+        return decide(plainRequest, counts ? [data].compactMap { $0 } : [], policy: policy, now: last) {
             ProgramOutlook(failure: failure)
         }
     }

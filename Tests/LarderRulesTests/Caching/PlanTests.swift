@@ -158,11 +158,13 @@ struct PlanTests {
     @Test(arguments: [
         ("never loaded", false, false, false, 1, false),
         ("younger than its lifetime", true, false, false, 59.999, true),
-        ("as old as its lifetime", true, false, false, 60, false),
+        ("as old as its lifetime", true, false, false, 60, true),
+        ("older than its lifetime", true, false, false, 60.000001, false),
         ("before the clock was set back", true, false, false, -2, false),
         ("invalidated", true, false, true, 1, false), ("failed just now", false, true, false, 10, true),
         ("failed after it was loaded", true, true, false, 19.999, true),
-        ("to be tried again, whatever the data", true, true, false, 20, false),
+        ("as old as retryTime", true, true, false, 20, true),
+        ("to be tried again, whatever the data", true, true, false, 20.000001, false),
         ("failed before the clock was set back", true, true, false, 8, false),
         ("failed and invalidated", false, true, true, 10, false),
     ])

@@ -216,7 +216,7 @@ struct ConfigurationTests {
         fixture.reply("a", .text("x", [.cacheControl: "max-age=10"]))
         let resource = fixture.service.resource("a")
         _ = await resource.load().response()
-        fixture.clock.advance(by: .seconds(seconds - 1))
+        fixture.clock.advance(by: .seconds(seconds))
         #expect(resource.isUpToDate)
         fixture.clock.advance(by: .seconds(1))
         #expect(!resource.isUpToDate)

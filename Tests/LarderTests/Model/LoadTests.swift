@@ -183,14 +183,14 @@ struct LoadTests {
         let resource = fixture.service.resource("a")
         fixture.reply("a", .text("x"))
         _ = await resource.loadIfNeeded()?.response()
-        fixture.clock.advance(by: .seconds(29))
+        fixture.clock.advance(by: .seconds(30))
         #expect(resource.loadIfNeeded() == nil)
         fixture.clock.advance(by: .seconds(1))
         let again = resource.loadIfNeeded()
         #expect(again != nil)
         _ = await again?.response()
         fixture.service.configure { $0.expirationTime = .seconds(100) }
-        fixture.clock.advance(by: .seconds(99))
+        fixture.clock.advance(by: .seconds(100))
         #expect(resource.loadIfNeeded() == nil)
     }
 
@@ -198,7 +198,7 @@ struct LoadTests {
         let resource = fixture.service.resource("a")
         fixture.reply("a", .failure(Disconnected()))
         _ = await resource.loadIfNeeded()?.response()
-        fixture.clock.advance(by: .milliseconds(999))
+        fixture.clock.advance(by: .seconds(1))
         #expect(resource.loadIfNeeded() == nil)
         fixture.service.configure { $0.retryTime = .milliseconds(500) }
         let again = resource.loadIfNeeded()

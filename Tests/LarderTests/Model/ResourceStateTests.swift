@@ -111,11 +111,11 @@ struct ResourceStateTests {
         #expect(!resource.isRequesting)
     }
 
-    @Test func `RS-07 data is up to date until it is as old as its lifetime`() async {
+    @Test func `RS-07 data is up to date as long as its lifetime inclusive`() async {
         let resource = fixture.service.resource("a")
         fixture.reply("a", .text("x"))
         _ = await resource.load().response()
-        fixture.clock.advance(by: .seconds(30) - .nanoseconds(1))
+        fixture.clock.advance(by: .seconds(30))
         #expect(resource.isUpToDate)
         fixture.clock.advance(by: .nanoseconds(1))
         #expect(!resource.isUpToDate)
@@ -126,7 +126,7 @@ struct ResourceStateTests {
         fixture.reply("a", .text("x"), .failure(Disconnected()))
         _ = await resource.load().response()
         _ = await resource.load().response()
-        fixture.clock.advance(by: .seconds(1) - .nanoseconds(1))
+        fixture.clock.advance(by: .seconds(1))
         #expect(resource.isUpToDate)
         fixture.clock.advance(by: .nanoseconds(1))
         #expect(!resource.isUpToDate)
@@ -150,7 +150,7 @@ struct ResourceStateTests {
         let resource = fixture.service.resource("a")
         fixture.reply("a", .text("slow down", status: 429, [.retryAfter: "60"]))
         _ = await resource.load().response()
-        fixture.clock.advance(by: .seconds(59))
+        fixture.clock.advance(by: .seconds(60))
         #expect(resource.isUpToDate)
         fixture.clock.advance(by: .seconds(1))
         #expect(!resource.isUpToDate)
