@@ -205,6 +205,7 @@ package final class Proxy: Sendable {
     ///   sockets serve the admin surface.
     package func start(inherited: [Int32] = []) async throws -> [SocketAddress] {
         do {
+            await DefaultExecutor.begin()
             try await startLoops()
             let addresses = try await listen(inherited: inherited)
             state.withLock { state in

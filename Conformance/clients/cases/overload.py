@@ -75,6 +75,42 @@ def descriptors(context):
     expect_equal(daemon.status()["store"]["state"], "working", "the store")
 
 
+@case("overload", "descriptors run out while it starts: it serves, or says why it does not")
+def descriptors_at_start(context):
+    request = b"GET http://127.0.0.1:9/ HTTP/1.1\r\nHost: 127.0.0.1:9\r\n\r\n"
+    for limit in range(30, 40):
+        daemon = Daemon(context.program, context.directory, "threads: 2\n", {}, f"start{limit}")
+        daemon.write_configuration(daemon.configuration)
+        with open(daemon.log_file, "wb") as log:
+            process = subprocess.Popen(
+                [context.command("prlimit"), f"--nofile={limit}:{limit}", context.program, "serve", "--config",
+                 daemon.file], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        crowd = []
+        try:
+            # From the first moment at which it listens: what it does later finds no descriptor left.
+            deadline = time.monotonic() + 20
+            while process.poll() is None and len(crowd) < 60:
+                expect(time.monotonic() < deadline, f"it neither listened nor ended with {limit} descriptors")
+                try:
+                    client = socket.create_connection(("127.0.0.1", daemon.port), 5)
+                    crowd.append(client)
+                    client.sendall(request)
+                except OSError:
+                    time.sleep(0.001)
+            time.sleep(0.2)
+            if process.poll() is None:
+                process.terminate()
+                expect_equal(process.wait(20), 0, f"the exit status with {limit} descriptors")
+            else:
+                expect_equal(process.returncode, 1, f"how it ended with {limit} descriptors")
+                expect_in("Too many open files", daemon.log(), f"why it did not start with {limit} descriptors")
+        finally:
+            for client in crowd:
+                client.close()
+            process.kill()
+            process.wait()
+
+
 @case("overload", "a directory that vanishes comes back, and what is damaged is set aside")
 def directory(context):
     origin = context.origin({None: fresh(CONTENT)})
