@@ -88,7 +88,7 @@ struct ContentKeyTests {
 
     @Test func `equal content is stored once, but not with what an earlier version stored`() async throws {
         let directory = TemporaryDirectory()
-        let bytes = content("a", 300)
+        let bytes = content("a", 9000)
         do {
             let connection = try makeDatabase(directory)
             try putEarlier(bytes, under: key("old"), into: connection)

@@ -111,7 +111,7 @@ struct EvictionTests {
         await second.close()
     }
 
-    @Test(arguments: [1000, 200_000])
+    @Test(arguments: [10_000, 200_000])
     func `equal content is stored once and goes with the last that has it`(size: Int) async throws {
         let directory = TemporaryDirectory()
         let store = try openStore(directory)
@@ -130,6 +130,43 @@ struct EvictionTests {
         await store.flush()
         #expect(try rows() == 0)
         #expect(directory.contentFiles == [])
+        await store.close()
+    }
+
+    @Test func `short content is each entity's own, and goes with it`() async throws {
+        let directory = TemporaryDirectory()
+        let store = try openStore(directory)
+        let bytes = content("same", 1000)
+        for number in 0..<3 { store.put(key("\(number)"), bytes) }
+        await store.flush()
+        let connection = try Connection(path: directory.path + "/larder.db", isWriter: true)
+        func rows() throws -> Int64 { try connection.integer("SELECT count(*) FROM content") }
+        #expect(try rows() == 3)
+        // Whatever a damaged row says of others.
+        try connection.execute("UPDATE content SET users = 7")
+        store.put(key("0"), content("other", 1000))
+        store.remove(key("1"))
+        await store.flush()
+        #expect(try rows() == 2)
+        #expect(await store.contents(key("0")) == [content("other", 1000)])
+        #expect(await store.contents(key("2")) == [bytes])
+        await store.close()
+    }
+
+    @Test func `short content is stored beside a digest that begins with its number`() async throws {
+        let directory = TemporaryDirectory()
+        let store = try openStore(directory)
+        store.put(key("long"), content("long", 10_000))
+        await store.flush()
+        try Connection(path: directory.path + "/larder.db", isWriter: true)
+            .execute("UPDATE content SET digestHash = id + 1")
+        for name in ["a", "b"] { store.put(key(name), content(name, 1000)) }
+        await store.flush()
+        for name in ["a", "b"] { #expect(await store.contents(key(name)) == [content(name, 1000)]) }
+        for name in ["long", "a", "b"] { store.remove(key(name)) }
+        await store.flush()
+        let connection = try Connection(path: directory.path + "/larder.db", isWriter: false)
+        #expect(try connection.integer("SELECT count(*) FROM content") == 0)
         await store.close()
     }
 

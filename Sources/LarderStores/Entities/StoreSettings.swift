@@ -37,6 +37,9 @@ package struct StoreSettings: Sendable {
 
     /// Content up to this length is stored in its row, longer content in a segment.
     var rowLimit = 8 << 10
+    /// Content up to this length that is in no file is stored for each entity by itself, other content once for all that
+    /// have it.
+    static let ownLimit: Int64 = 8 << 10
     /// Whether the file system's holes are used; lets tests do without.
     var punchesHoles = true
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
 
-/// Rows of content, which entities with equal content share.
+/// Rows of content. Entities with equal content share one, unless it is so short that finding it costs more than a row:
+/// each digest that can be found is a change of some other page of the index.
 extension EntityDatabase {
     /// Whether a row refers to the file of this digest.
     func hasContentFile(_ digest: StoredDigest) throws(SQLiteFailure) -> Bool {
@@ -19,7 +20,8 @@ extension EntityDatabase {
         var id: Int64 = 0
         var digest: StoredDigest?
         var length: Int64
-        var users: Int64
+        /// Nil if it belongs to one entity alone.
+        var users: Int64?
         var isFile: Bool
         var place: SegmentPlace?
         /// Whether it has the whole requested digest, not only its first octets.
@@ -44,8 +46,15 @@ extension EntityDatabase {
         guard try contents.byID.step() else { return nil }
         return FoundContent(
             id: id, digest: contents.byID.withBytes(3) { StoredDigest($0) }, length: contents.byID.integer(1),
-            users: contents.byID.integer(0), isFile: contents.byID.integer(2) != 0,
+            users: contents.byID.hash(6) == UInt64(bitPattern: id) ? nil : contents.byID.integer(0),
+            isFile: contents.byID.integer(2) != 0,
             place: place(contents.byID, 4, length: contents.byID.integer(1)))
+    }
+
+    /// Nil if its row is gone or damaged.
+    func digest(ofContent id: Int64?) throws(SQLiteFailure) -> StoredDigest? {
+        guard let id else { return ContentReference.empty.digest }
+        return try contentOf(id: id)?.digest
     }
 
     private func place(_ row: borrowing Statement, _ column: Int32, length: Int64) -> SegmentPlace? {
@@ -53,10 +62,13 @@ extension EntityDatabase {
         return SegmentPlace(segment: row.integer(column), offset: row.integer(column + 1), length: length)
     }
 
-    /// Stores content once, however many entities have it. Nil if it cannot be stored: beside other content whose digest
-    /// begins alike, which only happens by intent, or if it was digested under the secret of an earlier database.
+    /// Stores content, and shared content once, however many entities have it. Nil if it cannot be stored: beside other
+    /// content whose digest begins alike, which only happens by intent, or if it was digested under the secret of an
+    /// earlier database.
+    ///
+    /// - Parameter isShared: whatever its length.
     func storeContent(
-        _ content: ContentReference, blocks: BlockDigests?
+        _ content: ContentReference, blocks: BlockDigests?, isShared: Bool = false
     ) throws(SQLiteFailure) -> (id: Int64?, digest: StoredDigest)? {
         let digest: StoredDigest
         switch content.location {
@@ -67,8 +79,10 @@ extension EntityDatabase {
             if case .keyed = digest, blocks?.secret != contentKey?.secret { return nil }
         }
         let place = try segments?.place(for: content)
-        contents.insert.bind(1, lastContentID + 1)
-        contents.insert.bind(2, hash: digest.prefix)
+        let id = lastContentID + 1
+        let isShared = isShared || blocks != nil || content.length > StoreSettings.ownLimit
+        contents.insert.bind(1, id)
+        contents.insert.bind(2, hash: isShared ? digest.prefix : UInt64(bitPattern: id))
         contents.insert.bind(3, content.length)
         digest.withBytes { contents.insert.bind(4, $0) }
         contents.insert.bindNull(5)
@@ -84,27 +98,29 @@ extension EntityDatabase {
             throw .corrupt("a row of content is where none can be")
         }
         if connection.changes > 0 {
-            lastContentID += 1
+            lastContentID = id
             if let place { try write(content, to: place) }
             if blocks != nil { effects.fileBytes = effects.fileBytes.adding(saturating: content.length) }
-            return (lastContentID, digest)
+            return (id, digest)
         }
+        // Some digest begins with this number.
+        guard isShared else { return try storeContent(content, blocks: blocks, isShared: true) }
         guard let found = try findContent(digest) else { throw .corrupt("an index has a row that its table has not") }
         guard found.isSame else { return nil }
-        guard found.length == content.length, StoredNumber.users.contains(found.users) else {
+        guard let users = found.users, found.length == content.length, StoredNumber.users.contains(users) else {
             // Damage. Entities with it are removed when they are read; the new content is stored as usual.
             try deleteContentRow(found, isDamaged: true)
-            return try storeContent(content, blocks: blocks)
+            return try storeContent(content, blocks: blocks, isShared: true)
         }
-        try set(users: found.users + 1, of: found.id)
+        try set(users: users + 1, of: found.id)
         if blocks != nil, !found.isFile { effects.freedFiles.insert(digest) }
         return (found.id, digest)
     }
 
     func releaseContent(id: Int64) throws(SQLiteFailure) {
         guard let found = try contentOf(id: id) else { return }
-        if found.users > 1, StoredNumber.users.contains(found.users) {
-            try set(users: found.users - 1, of: id)
+        if let users = found.users, users > 1, StoredNumber.users.contains(users) {
+            try set(users: users - 1, of: id)
         } else {
             try deleteContentRow(found)
         }
@@ -209,7 +225,9 @@ final class ContentStatements {
         find = try connection.prepare(
             "SELECT id, digest, length, users, blocks IS NOT NULL, segment, place FROM content WHERE digestHash = ?1")
         byID = try connection.prepare(
-            "SELECT users, length, blocks IS NOT NULL, digest, segment, place FROM content WHERE id = ?1")
+            """
+            SELECT users, length, blocks IS NOT NULL, digest, segment, place, digestHash FROM content WHERE id = ?1
+            """)
         setUsers = try connection.prepare("UPDATE content SET users = ?2 WHERE id = ?1")
         delete = try connection.prepare("DELETE FROM content WHERE id = ?1")
     }

@@ -23,12 +23,12 @@ extension EntityDatabase {
     /// After an entity was written: content that is the same as before has been there since then and is no version;
     /// versions beyond the limit go, the oldest first.
     func settleVersions(
-        before id: Int64, keyHash: UInt64, variantHash: UInt64, content: Int64?, limit: Int
+        before id: Int64, keyHash: UInt64, variantHash: UInt64, digest: StoredDigest, limit: Int
     ) throws(SQLiteFailure) {
         versions.ofVariant.bind(1, hash: keyHash)
         versions.ofVariant.bind(2, hash: variantHash)
         var rows = try versionRows(versions.ofVariant)
-        if limit > 0, let newest = rows.first, newest.content == content {
+        if limit > 0, let newest = rows.first, try self.digest(ofContent: newest.content) == digest {
             versions.copySince.bind(1, id)
             versions.copySince.bind(2, newest.id)
             try versions.copySince.run()

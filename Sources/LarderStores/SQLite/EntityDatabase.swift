@@ -200,7 +200,7 @@ final class EntityDatabase {
         effects.entries += 1
         if mayHaveVersions {
             try settleVersions(
-                before: lastEntityID, keyHash: key.hash, variantHash: variantHash, content: content,
+                before: lastEntityID, keyHash: key.hash, variantHash: variantHash, digest: digest,
                 limit: record.history.limit)
         }
     }

@@ -110,9 +110,10 @@ struct Migration {
 ///   `history`, how many versions are kept beside it (-1 where it becomes none itself), and `since`, when equal content
 ///   was first stored, if that was earlier.
 /// - `version`: an entity that was superseded, with the number, the labels and the seal that it had.
-/// - `content`: the shared content of entities with equal content; `users` counts them. Either `octets`, or `segment`
-///   and `place`, the number of a file in `segments/` and the offset in it, or, for a file named by its digest,
-///   `blocks`: the digests of its parts of 256 KiB. `digest` is `BlockDigests.address`. Digests
+/// - `content`: the content of entities. Long content is shared by the entities that have it: `digestHash`, where its
+///   digest begins, finds it, and `users` counts them. Short content belongs to one, and has its `id` there instead. Either
+///   `octets`, or `segment` and `place`, the number of a file in `segments/` and the offset in it, or, for a file named
+///   by its digest, `blocks`: the digests of its parts of 256 KiB. `digest` is `BlockDigests.address`. Digests
 ///   are of 16 octets, made with the secret in `contentKey`, or, stored by earlier versions, SHA-256: both the digest
 ///   and its blocks'. Even earlier versions used the SHA-256 of all octets for files, too, which makes no difference to
 ///   readers.
