@@ -22,6 +22,8 @@ from harness.origin import fresh  # noqa: E402
 from harness.wire import Wire, WireError  # noqa: E402
 
 CONTENT = bytes(range(256)) * 512
+# More than the disk has room for.
+LONG = bytes(range(256)) * (24 << 10)
 
 
 def fetch(daemon, origin, path):
@@ -30,6 +32,18 @@ def fetch(daemon, origin, path):
         client.send(f"GET {origin.url}{path} HTTP/1.1\r\nHost: {origin.authority}\r\n\r\n")
         status, fields, content = client.response()
     return is_hit(fields), status == 200 and content == CONTENT
+
+
+def fetch_slowly(daemon, origin, path):
+    """What a client gets that reads slower than the origin sends."""
+    content = b""
+    with socket.create_connection(("127.0.0.1", daemon.port), 20) as client:
+        request = f"GET {origin.url}{path} HTTP/1.1\r\nHost: {origin.authority}\r\nConnection: close\r\n\r\n"
+        client.sendall(request.encode())
+        while piece := client.recv(64 << 10):
+            content += piece
+            time.sleep(0.002)
+    return content.partition(b"\r\n\r\n")[2]
 
 
 def await_state(daemon, words, patience=20):
@@ -147,7 +161,7 @@ def disks(context):
 
 
 def inside(context):
-    origin = context.origin({None: fresh(CONTENT)})
+    origin = context.origin({None: lambda path: fresh(LONG if path.startswith("/long") else CONTENT)})
     disk = context.directory / "disk"
     disk.mkdir()
 
@@ -173,6 +187,11 @@ def inside(context):
     said = daemon.wait_for_log("cannot be written", start)
     expect_in("reason", said, "why")
     await_state(daemon, "reading only")
+    os.truncate(disk / "ballast", os.path.getsize(disk / "ballast") - (768 << 10))
+    for number in range(2):
+        await_state(daemon, "working")
+        content = fetch_slowly(daemon, origin, f"/long/{number}")
+        expect_equal(content == LONG, True, f"long content that fills the disk, {len(content)} octets of it")
     os.unlink(disk / "ballast")
     await_state(daemon, "working")
     expect_equal(fetch(daemon, origin, "/after/1"), (False, True), "after there is room again")

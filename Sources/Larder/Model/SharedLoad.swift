@@ -165,7 +165,8 @@ package final class SharedLoad: Sendable {
                 }
                 if let error = state.error { return (.failed(error), nil) }
                 if let trailers = state.trailers { return (.end(trailers: trailers), nil) }
-                return (nil, nil)
+                // It gave back what it was lent, which may be all that the producer waits for.
+                return (nil, trim(&state))
             }
             producer?.resume()
             if let piece { return piece }

@@ -68,12 +68,10 @@ final class ContentSink {
         return taking
     }
 
-    /// Drops a writer that takes no more. Slow readers get what it has first, unless the disk has failed.
+    /// Drops a writer that takes no more. Slow readers get what it has first.
     private func leaveIfAbandoned() async {
-        guard let writer, case .abandoned(let reason) = writer.state else { return }
-        if case .diskFailed = reason {
-            sharedLoad.dropSpool()
-        } else if retains {
+        guard let writer, case .abandoned = writer.state else { return }
+        if retains {
             // Nobody is behind what memory has.
             sharedLoad.dropSpool()
         } else {

@@ -232,7 +232,9 @@ package final class EntityWriter: ContentReader {
                     try write(chunks, at: offset)
                 } catch {
                     core.failed(error)
-                    abandon(.diskFailed(error.description))
+                    // Readers get the rest from memory.
+                    lock.withLock { $0.writing = 0 }
+                    withhold(.diskFailed(error.description))
                 }
             case .complete(let operation, let file, let hashing):
                 complete(operation, file, hashing)
@@ -314,7 +316,7 @@ package final class EntityWriter: ContentReader {
                 state.operation = nil
             }
             core.failed(error)
-            abandon(.diskFailed(error.description))
+            withhold(.diskFailed(error.description))
             core.queue.contentFailed(operation)
             core.queue.post(.checkOrphan(digest))
             return

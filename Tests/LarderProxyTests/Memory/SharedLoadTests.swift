@@ -272,6 +272,30 @@ struct SharedLoadTests {
         #expect(await Self.readAll(sharedLoad, late) == ".")
     }
 
+    @Test func `one who has read all there is from a spool that is retired waits for more, not for the producer`()
+        async throws
+    {
+        let sharedLoad = sharedLoad(window: 4)
+        let spool = TextSpool()
+        sharedLoad.announce(Self.answer(), spool: spool)
+        let reader = sharedLoad.read()
+        // More than the window: it is in the spool alone.
+        Self.append("12345678", to: sharedLoad, spool)
+        guard case .spooled(_, offset: 0, count: 8) = await sharedLoad.next(for: reader) else {
+            Issue.record("the window was not passed")
+            return
+        }
+        let retiring = Task { await sharedLoad.retireSpool() }
+        while sharedLoad.state.withLock({ $0.producer == nil }) { await Task.yield() }
+        let reading = Task { await Self.readAll(sharedLoad, reader) }
+        while sharedLoad.state.withLock({ $0.readers[reader]?.waiting == nil }) { await Task.yield() }
+        #expect(sharedLoad.state.withLock { $0.producer == nil })
+        sharedLoad.finish(trailers: Fields())
+        #expect(await reading.value == ".")
+        sharedLoad.leave(reader)
+        await retiring.value
+    }
+
     @Test func `content that outgrows memory goes on through the window`() async throws {
         let sharedLoad = sharedLoad(window: 4)
         sharedLoad.announce(Self.answer(), retains: true)

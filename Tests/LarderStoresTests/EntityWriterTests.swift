@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+import LarderHTTP
+import Testing
+
+@testable import LarderStores
+
+@Suite("An entity that is being written")
+struct EntityWriterTests {
+    private func begin(_ store: SQLiteStore) -> EntityWriter {
+        store.beginWrite(
+            key("a"), variant: [], head: [1], requestTime: Timestamp(seconds: 1), responseTime: Timestamp(seconds: 2),
+            storedAt: Timestamp(seconds: 3), expires: nil, expectedLength: 700_000)
+    }
+
+    /// All that was appended, as a reader gets it from where it stands.
+    private func octets(of writer: EntityWriter, from start: Int64, to end: Int64) async -> [UInt8]? {
+        var octets: [UInt8] = []
+        while start + Int64(octets.count) < end {
+            let offset = start + Int64(octets.count)
+            guard let chunk = await writer.read(at: offset, count: Int(end - offset)) else { return nil }
+            octets += chunk.bytes
+        }
+        return octets
+    }
+
+    /// Puts a file where the store has a directory.
+    private func replace(_ name: String, in directory: TemporaryDirectory) {
+        #expect(rename(directory.path + "/" + name, directory.path + "/elsewhere") == 0)
+        let descriptor = open(directory.path + "/" + name, O_CREAT | O_WRONLY, 0o600)
+        #expect(descriptor >= 0)
+        close(descriptor)
+    }
+
+    private func untilItFails(_ writer: EntityWriter) async -> Bool {
+        while true {
+            switch writer.state {
+            case .abandoned(.diskFailed): return true
+            case .abandoned, .finished: return false
+            case .open: await Task.yield()
+            }
+        }
+    }
+
+    @Test func `what a disk does not take is there for readers`() async throws {
+        let directory = TemporaryDirectory()
+        let store = try openStore(directory)
+        let bytes = content("a", 700_000)
+        replace("spool", in: directory)
+        let writer = begin(store)
+        writer.append(ContentChunk(bytes[..<400_000]))
+        #expect(await untilItFails(writer))
+        writer.append(ContentChunk(bytes[400_000...]))
+        #expect(await octets(of: writer, from: 0, to: 400_000) == Array(bytes[..<400_000]))
+        #expect(await octets(of: writer, from: 399_000, to: 400_000) == Array(bytes[399_000..<400_000]))
+        #expect(await writer.read(at: 400_000, count: 1) == nil)
+        #expect(!writer.finish())
+        writer.abort()
+        #expect(await writer.read(at: 0, count: 1) == nil)
+        await store.close()
+    }
+
+    @Test func `what a disk took before it failed is read from there`() async throws {
+        let directory = TemporaryDirectory()
+        let store = try openStore(directory)
+        let bytes = content("a", 700_000)
+        let writer = begin(store)
+        writer.append(ContentChunk(bytes[..<400_000]))
+        // All of it is in the file, which cannot be given its name.
+        while await writer.read(at: 0, count: 400_000) == nil { await Task.yield() }
+        replace("content", in: directory)
+        writer.append(ContentChunk(bytes[400_000...]))
+        writer.finish()
+        await store.flush()
+        #expect(await untilItFails(writer))
+        #expect(await octets(of: writer, from: 0, to: 700_000) == bytes)
+        writer.abort()
+        await store.close()
+    }
+}
