@@ -15,7 +15,7 @@ final class UpstreamConnection {
     /// The trust it was made with.
     let tls: TLSClientContext
     /// The parent at the other end, when it is asked to forward; with a tunnel through it, the other end is the origin.
-    private let forwarder: ParentAddress?
+    let forwarder: ParentAddress?
     private let scratch: ScratchBuffer
     private let limits: ParseLimits
     private var received = ReceiveBuffer()

@@ -36,18 +36,18 @@ extension UpstreamError {
             (prohibited(place).code, prohibited(place).detail, prohibited(place).advice)
         case .certificateInvalid:
             (
-                .tlsCertificate, "\(place): \(error.detail)",
+                .tlsCertificate, "\(place): \(error.detail.withFullStop)",
                 "Check the certificate; `upstream.caFile` adds trust in a private authority."
             )
         case .tlsFailed:
-            (.tlsProtocol, "\(place): \(error.detail)", "Check that the port speaks TLS 1.2 or later.")
+            (.tlsProtocol, "\(place): \(error.detail.withFullStop)", "Check that the port speaks TLS 1.2 or later.")
         case .descriptorsExhausted, .overloaded:
             (
                 .connectionLimit, "No connection to \(place) can be opened: \(error.detail.withFullStop)",
                 "Raise the limit on open files."
             )
         default:
-            (.destinationUnavailable, "\(place): \(error)", "Check the network.")
+            (.destinationUnavailable, "\(place): \("\(error)".withFullStop)", "Check the network.")
         }
     }
 
@@ -75,7 +75,7 @@ extension UpstreamError {
                 isHeadComplete ? .readTimeout : .responseTimeout, "\(origin) has been silent for too long.",
                 advice: "Try again, or raise `timeouts.upstream`.", cause: error)
         case .tlsFailed:
-            return UpstreamError(.tlsProtocol, "\(origin): \(error.detail)", cause: error)
+            return UpstreamError(.tlsProtocol, "\(origin): \(error.detail.withFullStop)", cause: error)
         default: break
         }
         if isHeadComplete {
@@ -104,11 +104,17 @@ extension UpstreamError {
     /// A parent that refuses a tunnel.
     static func tunnelRefused(by parent: ParentAddress, to authority: String, _ status: Status) -> UpstreamError {
         let detail = "\(parent) answered \(status) instead of a tunnel to \(authority)."
-        if status == 407 {
-            return UpstreamError(
-                .configurationError, detail, advice: "Give the parent proxy's user and password in its URL.")
-        }
+        if status == 407 { return authorizationLacks(detail) }
         return UpstreamError(.destinationUnavailable, detail, advice: "Ask who runs the parent proxy.")
+    }
+
+    /// A parent that wants to know who asks: a 407 is about the connection to it, and would mean another one to a client.
+    static func forwardingRefused(by parent: ParentAddress, to origin: Origin) -> UpstreamError {
+        authorizationLacks("\(parent) answered 407 instead of asking \(origin).")
+    }
+
+    private static func authorizationLacks(_ detail: String) -> UpstreamError {
+        UpstreamError(.configurationError, detail, advice: "Give the parent proxy's user and password in its URL.")
     }
 
     static func tooManyWait(for origin: Origin) -> UpstreamError {

@@ -136,6 +136,9 @@ package final class UpstreamPool {
                 if sender?.isComplete ?? true { connection.stream.setDeadline(after: settings.silenceTimeout) }
                 continue
             }
+            if head.status == 407, let parent = connection.forwarder {
+                throw UpstreamError.forwardingRefused(by: parent, to: request.origin)
+            }
             let isSwitching = head.status == 101
             if isSwitching, !request.head.fields.contains(.upgrade) {
                 throw UpstreamError(.protocolError, "\(request.origin) switched protocols without being asked to.")

@@ -28,6 +28,25 @@ struct ParentTests {
         }
     }
 
+    @Test func `a 407 is the parent's about this connection, and no answer for a client`() async throws {
+        try await Fixture.run { test in
+            let request = try UpstreamRequest.to("/", origin: "http://origin.test", parent: Self.parent)
+            let failure = await code {
+                _ = try await test.exchange(request) { parent in
+                    _ = try await parent.head()
+                    try await parent.send(
+                        "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n")
+                }
+            }
+            #expect(failure == .configurationError)
+            let direct = try await test.exchange(try .to()) { origin in
+                _ = try await origin.head()
+                try await origin.send("HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n")
+            }
+            #expect(direct.head.status == 407)
+        }
+    }
+
     @Test func `connections with and without a parent are kept apart`() async throws {
         try await Fixture.run { test in
             for parent in [Self.parent, nil, ParentAddress(host: "parent.test", port: 3128)] {

@@ -57,6 +57,8 @@ struct RequestContentIdentity: Sendable {
     /// The mark; nil for a request that may change something.
     var mark: ContentMark? {
         guard let inURL = FormText.values(of: "query", in: query) else { return nil }
+        // Such a POST is an action more often than a question.
+        if kind == .nothing, method != .query, inURL.isEmpty { return nil }
         guard let reading = reading ?? unread else { return nil }
         guard !(reading.documents + inURL).contains(where: GraphQLDocument.mayChange) else { return nil }
         let digest = ContentDigest(of: described + reading.octets)
