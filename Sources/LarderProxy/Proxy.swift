@@ -19,6 +19,8 @@ package final class Proxy: Sendable {
     package let counters: [LoopCounters]
     package let logger: Logger
     package let startedAt: Timestamp
+    /// The same by the monotonic clock, in nanoseconds.
+    let monotonicStart: Int64
     /// Answers requests addressed to Larder itself.
     package let pages: any OwnPages
     /// Reports the changes of resources to observers.
@@ -105,6 +107,7 @@ package final class Proxy: Sendable {
         self.time = time
         passwords = PasswordChecks(time: time)
         startedAt = Timestamp(nanoseconds: time.now())
+        monotonicStart = time.monotonic()
         accessLog = AccessLog(logger: logger)
         cacheLog = Proxy.cacheLog(to: logger, time)
         origins = OriginWatch { event in

@@ -11,6 +11,14 @@ import Testing
 
 @Suite("Status, metrics, health")
 struct AdminStatusTests {
+    @Test func `a clock that is set back does not change for how long the daemon runs`() async throws {
+        try await Scenario.run { (scene) async throws in
+            scene.advance(.seconds(5))
+            scene.time.setWall(scene.time.now() - 86_400_000_000_000)
+            #expect(await StatusReport(of: scene.proxy).json["uptimeSeconds"]?.int == 5)
+        }
+    }
+
     @Test func `the status counts what happened and names what is there`() async throws {
         try await AdminFixture.run { daemon throws in
             for path in ["/api/a", "/api/a", "/api/b"] { #expect(try daemon.get(path).status == 200) }

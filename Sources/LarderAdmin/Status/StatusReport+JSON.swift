@@ -14,7 +14,7 @@ extension StatusReport {
         [
             "version": .string(version),
             "state": .string(phaseText),
-            "uptimeSeconds": .integer((now - startedAt).wholeSeconds),
+            "uptimeSeconds": .integer(uptime.wholeSeconds),
             "startedAt": .time(startedAt),
             "addresses": .strings(addresses),
             "tlsAddresses": .strings(tlsAddresses),

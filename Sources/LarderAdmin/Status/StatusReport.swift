@@ -28,6 +28,7 @@ struct StatusReport: Sendable {
 
     var version = LarderVersion.current
     var startedAt: Timestamp
+    var uptime: Duration
     var now: Timestamp
     var phase: Proxy.Phase
     /// Exchanges by their outcome.
@@ -70,6 +71,7 @@ struct StatusReport: Sendable {
     init(of proxy: Proxy) async {
         let settings = proxy.configuration.settings
         startedAt = proxy.startedAt
+        uptime = proxy.uptime
         now = proxy.now
         phase = proxy.phase
         requests = LoopCounters.Kind.allCases.reduce(into: [:]) { $0[$1] = proxy.total($1) }

@@ -5,6 +5,9 @@ package import LarderHTTP
 package import LarderRules
 
 extension Proxy {
+    /// The time since the start, whatever became of the clock.
+    package var uptime: Duration { .nanoseconds(time.monotonic() - monotonicStart) }
+
     /// The plan for a plain request for the newest of `variants`, which has the same selecting fields.
     package func plan(
         for subject: ResourceSubject, in partition: Larder.Partition, by variants: [Variant], failure: LoadFailure?,

@@ -21,6 +21,8 @@ package struct UserFile: Sendable {
     private var lines: [Substring]
 
     package init(_ text: String) {
+        // Some editors begin files with a byte order mark, which would be part of the first name.
+        let text = text.utf8.starts(with: [0xEF, 0xBB, 0xBF]) ? String(text.unicodeScalars.dropFirst()) : text
         lines = text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false).map { Substring($0) }
         if lines.last?.isEmpty == true { lines.removeLast() }
     }

@@ -97,6 +97,7 @@ struct UserFileTests {
         #expect(table.user(named: "anna")?.hash.method == .sha256)
         #expect(table.user(named: "Anna") == nil)
         #expect(UserFile("").read().table == UserTable())
+        #expect(UserFile("\u{FEFF}\(entry)\n").read().table.users.map(\.name) == ["anna"])
     }
 
     @Test(arguments: [
