@@ -55,7 +55,7 @@ enum ContentDecoding {
 
 /// Decodes the content before another transformer sees the octets, so that its result does not depend on the coding
 /// that the origin chose.
-struct DecodingFirst: ResponseTransformer {
+struct DecodingFirst: WaitingTransformer {
     let transformer: any ResponseTransformer
     let sizeLimit: Int
 
@@ -64,13 +64,17 @@ struct DecodingFirst: ResponseTransformer {
 
     func applies(to response: Response) -> Bool { transformer.applies(to: response) }
 
-    func process(_ response: Response) -> Response {
+    var threads: TransformerThreads? { transformer.ownThreads }
+
+    func process(_ response: Response, until deadline: TransformDeadline?) -> Response {
         guard applies(to: response), let entity = response.entity else { return response }
         do {
             let decoded = try entity.decoded(limit: sizeLimit)
-            guard case .failure(var error) = response else { return transformer.process(.success(decoded)) }
+            guard case .failure(var error) = response else {
+                return transformer.transform(.success(decoded), until: deadline)
+            }
             error.entity = decoded
-            let result = transformer.process(.failure(error))
+            let result = transformer.transform(.failure(error), until: deadline)
             // Content that it did not change stays as the origin sent it.
             if case .failure(let same) = result, let content = same.entity?.content as? [UInt8],
                 content == decoded.content as? [UInt8]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
+package import Larder
 import LarderIO
 
 /// Why jq returned no new content.
@@ -45,11 +46,14 @@ package final class JQProgram: Sendable {
     /// The time limit for one value. Then the process is killed; the next value gets a new one.
     package let timeout: Duration
 
-    /// The most concurrent transformations. Others wait, as long as `timeout`.
+    /// The most concurrent transformations. Others wait, as long as theirs may take.
     package static let concurrency = 4
     /// The memory limit of a process.
     package static let memoryLimit = 1 << 30
     package static let usualTimeout: Duration = .seconds(10)
+
+    /// Where transformations with it run.
+    let threads: TransformerThreads
 
     private let slots = Slots(JQProgram.concurrency)
     private let idle = Lock<[Worker]>([])
@@ -58,16 +62,23 @@ package final class JQProgram: Sendable {
     package init(_ text: String, timeout: Duration = JQProgram.usualTimeout) throws(JQFailure) {
         self.text = text
         self.timeout = timeout
+        let own = PassingThreads(name: "larder-jq", limit: JQProgram.concurrency)
+        threads = TransformerThreads { own.submit($0) }
         let worker = try Worker(text, timeout: timeout)
         idle.withLock { $0.append(worker) }
     }
 
-    /// The program's output for JSON; nil when there is none.
-    package func run(_ input: [UInt8], limit: Int) throws(JQFailure) -> [UInt8]? {
-        guard slots.take(within: timeout) else { throw JQFailure(.busy(timeout)) }
+    /// The program's output for JSON; nil when there is none. At the deadline its process is killed too, with
+    /// `TransformerTimedOut` as the error; all others are a `JQFailure`.
+    package func run(_ input: [UInt8], limit: Int, until deadline: TransformDeadline? = nil) throws -> [UInt8]? {
+        let wait = ProgramLimit(timeout, until: deadline)
+        guard slots.take(within: wait.left) else { throw wait.error(JQFailure(.busy(timeout))) }
         defer { slots.giveBack() }
         let worker = if let waiting = waiting() { waiting } else { try Worker(text, timeout: timeout) }
-        let answer = try worker.ask(JQFrame(.value, input), limit: limit, within: timeout)
+        let time = ProgramLimit(timeout, until: deadline)
+        guard let answer = try worker.ask(JQFrame(.value, input), limit: limit, until: time.end) else {
+            throw time.error(JQFailure(.timedOut(timeout)))
+        }
         // Only one that answered properly is reused; others are ended when they are released.
         idle.withLock { $0.append(worker) }
         switch answer.kind {
@@ -106,19 +117,25 @@ private final class Worker: @unchecked Sendable {
         } catch {
             throw JQFailure(.notStarted(error.detail))
         }
-        let answer = try ask(JQFrame(.program, Array(program.utf8)), limit: 65_536, within: JQProgram.usualTimeout)
+        let time = JQProgram.usualTimeout
+        guard let answer = try ask(JQFrame(.program, Array(program.utf8)), limit: 65_536, until: .now + time) else {
+            throw JQFailure(.timedOut(time))
+        }
         guard answer.kind == .program else {
             throw JQFailure(.program(String(decoding: answer.octets, as: UTF8.self)))
         }
     }
 
-    func ask(_ question: JQFrame, limit: Int, within time: Duration) throws(JQFailure) -> JQFrame {
+    /// Nil when there is no answer by then.
+    func ask(
+        _ question: JQFrame, limit: Int, until end: ContinuousClock.Instant
+    ) throws(JQFailure) -> JQFrame? {
         var octets: [UInt8] = []
         let outcome: ChildProcess.Outcome
         do throws(IOError) {
             outcome = try process.exchange(
                 question.encoded, closingInput: false, into: &octets, limit: limit + JQFrame.headSize,
-                until: .now + time, isComplete: JQFrame.isWhole)
+                until: end, isComplete: JQFrame.isWhole)
         } catch {
             throw JQFailure(.ended(error.detail))
         }
@@ -128,7 +145,7 @@ private final class Worker: @unchecked Sendable {
             return answer
         case .closed: throw JQFailure(.ended(process.end().description))
         case .tooLarge: throw JQFailure(.tooLarge(limit: limit))
-        case .timedOut: throw JQFailure(.timedOut(time))
+        case .timedOut: return nil
         }
     }
 

@@ -10,7 +10,7 @@ package struct ExecCommand: Sendable, Hashable {
     package var arguments: [String]
     /// The time limit; then it is killed with all its descendants.
     package var timeout: Duration = .seconds(10)
-    /// The most concurrent processes. Others wait, as long as `timeout`.
+    /// The most concurrent processes. Others wait, as long as the transformation may take.
     package var concurrency = 4
     /// The media type of its output; nil when it stays the same.
     package var contentType: String?
@@ -50,21 +50,23 @@ extension Transformers {
     /// Makes new content with a program.
     package static func exec(_ program: ExecProgram, _ options: TransformerOptions) -> some ResponseTransformer {
         let command = program.command
-        return EntityTransformer(
-            transformerDescription: "exec \(command.arguments.first ?? "")", options: options,
-            takes: "content that can be sent", isOutput: { $0 is [UInt8] },
-            body: { entity in
-                let decoded = try entity.decoded(limit: options.sizeLimit)
-                guard let encodable = decoded.content as? any WireEncodable else {
-                    throw EntityTransformer.WrongContent()
-                }
-                let input = try encodable.wireContent()
-                let output = try program.run(input.octets, limit: options.sizeLimit)
-                var result = decoded.withContent(output as any Sendable)
-                if let type = command.contentType ?? input.contentType { result.fields[.contentType] = type }
-                result.fields.remove(.contentEncoding)
-                return result
-            }, details: "\(command)")
+        return ProgramTransformer(threads: program.threads) { deadline in
+            EntityTransformer(
+                transformerDescription: "exec \(command.arguments.first ?? "")", options: options,
+                takes: "content that can be sent", isOutput: { $0 is [UInt8] },
+                body: { entity in
+                    let decoded = try entity.decoded(limit: options.sizeLimit)
+                    guard let encodable = decoded.content as? any WireEncodable else {
+                        throw EntityTransformer.WrongContent()
+                    }
+                    let input = try encodable.wireContent()
+                    let output = try program.run(input.octets, limit: options.sizeLimit, until: deadline)
+                    var result = decoded.withContent(output as any Sendable)
+                    if let type = command.contentType ?? input.contentType { result.fields[.contentType] = type }
+                    result.fields.remove(.contentEncoding)
+                    return result
+                }, details: "\(command)")
+        }
     }
 }
 
@@ -72,35 +74,41 @@ extension Transformers {
 package final class ExecProgram: Sendable {
     package let command: ExecCommand
     private let slots: Slots
+    /// Where transformations with it run.
+    let threads: TransformerThreads
 
     package init(_ command: ExecCommand) {
         self.command = command
-        slots = Slots(max(1, command.concurrency))
+        let concurrency = max(1, command.concurrency)
+        slots = Slots(concurrency)
+        let own = PassingThreads(name: "larder-exec", limit: concurrency)
+        threads = TransformerThreads { own.submit($0) }
     }
 
-    /// Runs it with `input` on its standard input; what it writes is returned, `limit` octets at most.
-    package func run(_ input: [UInt8], limit: Int) throws(ExecFailure) -> [UInt8] {
-        guard slots.take(within: command.timeout) else { throw failure(.busy(command.timeout)) }
+    /// Runs it with `input` on its standard input; what it writes is returned, `limit` octets at most. At the deadline it
+    /// is killed too, with `TransformerTimedOut` as the error; all others are an `ExecFailure`.
+    package func run(_ input: [UInt8], limit: Int, until deadline: TransformDeadline? = nil) throws -> [UInt8] {
+        let wait = ProgramLimit(command.timeout, until: deadline)
+        guard slots.take(within: wait.left) else { throw wait.error(failure(.busy(command.timeout))) }
         defer { slots.giveBack() }
+        let time = ProgramLimit(command.timeout, until: deadline)
         do {
             let child = try ChildProcess(
                 path: command.arguments.first ?? "", arguments: Array(command.arguments.dropFirst()),
                 environment: ChildEnvironment.usual)
             var output: [UInt8] = []
             let outcome = try child.exchange(
-                input, closingInput: true, into: &output, limit: limit, until: .now + command.timeout)
+                input, closingInput: true, into: &output, limit: limit, until: time.end)
             switch outcome {
-            case .timedOut: throw failure(.timedOut(command.timeout))
+            case .timedOut: throw time.error(failure(.timedOut(command.timeout)))
             case .tooLarge: throw failure(.tooLarge(limit: limit))
             case .complete, .closed: break
             }
             let ending = child.end()
             guard ending == .exited(0) else { throw failure(.failed(ending, ExecProgram.line(child.complaint))) }
             return output
-        } catch let error as ExecFailure {
-            throw error
-        } catch {
-            throw failure(.notStarted((error as? IOError)?.detail ?? "\(error)"))
+        } catch let error as IOError {
+            throw failure(.notStarted(error.detail))
         }
     }
 

@@ -119,9 +119,85 @@ struct HTTPArchiveTests {
 
     @Test(
         arguments: [
+            ("Location", "/cb?access_token=1&x=2", "/cb?access_token=REDACTED&x=2"),
+            ("Location", "/cb?token=a b", "/cb?token=REDACTED"), ("Content-Location", "/me#sig=1", "/me#sig=REDACTED"),
+            ("Link", "</n?token=1>; rel=next, </m?b=2>; key=k", "</n?token=REDACTED>; rel=next, </m?b=2>; key=k"),
+            ("Refresh", "0; url=/r?token=1", "0; url=/r?token=REDACTED"),
+            ("Link", "<https://u:p@b/>, <https://v@b/?a>", "<https://b/>, <https://b/?a>"),
+            ("Cache-Control", "max-age=1, key=2; token=3", "max-age=1, key=2; token=3"),
+        ] as [(FieldName, String, String)])
+    func `fields lose what admits somebody from the URLs in them`(name: FieldName, value: String, expected: String) {
+        #expect(SecretText.scrubbed(value, of: name) == expected)
+    }
+
+    @Test func `fields of an archive for others have no secrets in their URLs`() {
+        let exchange = RecordedExchange(
+            method: "GET", url: "http://a.test/", requestFields: ["Referer": "http://a.test/?token=hush1"], status: 302,
+            fields: ["Location": "/cb#access_token=hush2", "Link": "</?api_key=hush3>", "X-Name": "caf\u{E9}?"])
+        let text = HTTPArchive.json(Recording(name: "one", [exchange]), isForOthers: true).description
+        #expect(!text.contains("hush"))
+        #expect(text.contains(#""redirectURL":"/cb#access_token=REDACTED""#), "\(text)")
+        #expect(text.contains("caf\u{E9}?"))
+    }
+
+    @Test(
+        arguments: [
+            ("application/x-www-form-urlencoded", "a=1&password=a;b#c&d=/x?token", "a=1&password=REDACTED&d=/x?token"),
+            ("application/x-www-form-urlencoded", #"{"password":"x"}"#, #"{"password":"REDACTED"}"#),
+            ("text/plain;charset=UTF-8", #" {"a":[{"secret":1}]}"#, #"{"a":[{"secret":"REDACTED"}]}"#),
+            ("text/plain", "password=x&a=1", "password=REDACTED&a=1"), ("text/plain", "my password=x", "my password=x"),
+            (nil, #"{"password":"x"}"#, #"{"password":"REDACTED"}"#), ("image/png", "password=x", "password=x"),
+            ("application/json", #"{"tokens":["x",["y"],null]}"#, #"{"tokens":["REDACTED",["REDACTED"],null]}"#),
+            (
+                "application/json", #"{"password":{"value":"x","n":1}}"#,
+                #"{"password":{"value":"REDACTED","n":"REDACTED"}}"#
+            ),
+            ("application/json", #"{"next":"/n?token=x","n": 1.50}"#, #"{"next":"/n?token=REDACTED","n":1.50}"#),
+            (
+                "application/json", #"{"cookie":"x","Authorization":"y"}"#,
+                #"{"cookie":"REDACTED","Authorization":"REDACTED"}"#
+            ),
+            ("application/json", #"{ "a" : "what? none; b" }"#, #"{ "a" : "what? none; b" }"#),
+            ("application/json", #"{"password":"x"#, #"{"password":"x"#),
+        ] as [(String?, String, String)])
+    func `content loses what admits somebody`(type: String?, content: String, expected: String) {
+        #expect(String(decoding: SecretText.scrubbed(Array(content.utf8), type: type), as: UTF8.self) == expected)
+    }
+
+    @Test func `parts of forms with a credential's name lose their content`() {
+        func form(_ password: String, _ token: String) -> String {
+            """
+            --b-\r\nContent-Disposition: form-data; name="user"\r\n\r\nanna\r\n\
+            --b-\r\ncontent-disposition:form-data; name=password; filename="p"\r\nContent-Type: x/y\r\n\r\n\(password)\r\n\
+            --b-\r\nContent-Disposition: form-data; name="a"\r\nContent-Type: application/json\r\n\r\n{"token":"\(token)"}\r\n\
+            --b---\r\n
+            """
+        }
+        let clean = SecretText.scrubbed(
+            Array(form("hush\r\n\r\nhush", "x").utf8), type: #"multipart/form-data; boundary="b-""#)
+        #expect(String(decoding: clean, as: UTF8.self) == form("REDACTED", "REDACTED"))
+        let torn = Array("--b-\r\nContent-Disposition: form-data; name=token\r\n\r\nhush".utf8)
+        let rest = SecretText.scrubbed(torn, type: "multipart/form-data; boundary=b-")
+        #expect(String(decoding: rest, as: UTF8.self).hasSuffix("\r\n\r\nREDACTED"))
+    }
+
+    @Test(
+        arguments: [
             ("https://u:p@a.test/x", "https://a.test/x"), ("http://a.test/@b?x=1", "http://a.test/@b?x=1"),
             ("http://a.test/?api%5Fkey=1&b", "http://a.test/?api%5Fkey=REDACTED&b"),
             ("http://a.test/?X-Amz-Signature=1", "http://a.test/?X-Amz-Signature=REDACTED"),
+            (
+                "http://a.test/?Authorization=1&pass=2&passage=3",
+                "http://a.test/?Authorization=REDACTED&pass=REDACTED&passage=3"
+            ),
+            ("/cb#access_token=1&state=2", "/cb#access_token=REDACTED&state=2"),
+            ("/?token=1#token=2", "/?token=REDACTED#token=REDACTED"), ("/#/cb?token=a?b;c", "/#/cb?token=REDACTED"),
+            ("/?a=1;token=2;b", "/?a=1;token=REDACTED"),
+            ("/?user[pass]=1&user%5Bpwd%5D=2", "/?user[pass]=REDACTED&user%5Bpwd%5D=REDACTED"),
+            ("/?to=https%3A%2F%2Fb%2F%3Ftoken%3D1&b=%20", "/?to=REDACTED&b=%20"),
+            ("/?to=http://u:p@b/&mail=a@b", "/?to=http://b/&mail=a@b"),
+            ("/?to=http://b&mail=a@b", "/?to=http://b&mail=a@b"),
+            ("/token=1/x", "/token=1/x"), ("/?token", "/?token"), ("?=&&==#", "?=&&==#"), ("", ""),
         ] as [(String, String)])
     func `URLs lose what admits somebody`(url: String, expected: String) {
         #expect(SecretText.scrubbed(url: url) == expected)

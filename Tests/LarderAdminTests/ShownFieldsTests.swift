@@ -8,7 +8,7 @@ import Testing
 struct ShownFieldsTests {
     static let fields: Fields = [
         "Content-Type": "text/plain", "X-Session-Token": "a", "X-Password": "b", "Surrogate-Key": "c",
-        "Location": "/?signature=d", "Set-Cookie": "e=f",
+        "Location": "/?signature=d", "Set-Cookie": "e=f", "Link": "</?token=g>; rel=next",
     ]
 
     @Test func `fields that look like credentials are shown without their values`() {
@@ -17,6 +17,7 @@ struct ShownFieldsTests {
                 == .strings([
                     "Content-Type: text/plain", "x-session-token: [redacted]", "x-password: [redacted]",
                     "surrogate-key: c", "Location: /?signature=REDACTED", "Set-Cookie: [redacted]",
+                    "Link: </?token=REDACTED>; rel=next",
                 ]))
     }
 

@@ -8,8 +8,7 @@ import Testing
 
 @testable import LarderTransformers
 
-/// One after the other: each holds up a thread that others need while its program runs.
-@Suite("Programs as transformers", .serialized)
+@Suite("Programs as transformers")
 struct ExecTests {
     private func fixture(
         _ arguments: String..., timeout: Duration = .seconds(60), concurrency: Int = 4, type: String? = nil,
@@ -101,6 +100,48 @@ struct ExecTests {
             for _ in 0..<6 { group.addTask { await fixture.transform("x").text } }
             for await text in group { #expect(text == "x") }
         }
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a program that hangs does not hold up the transformations of others`() async throws {
+        let directory = FreshDirectory()
+        let pipe = directory.path + "/pipe"
+        try #require(mkfifo(pipe, 0o600) == 0)
+        let workers = WorkerPool(name: "test", threads: 1, queueLimit: 8)
+        let threads = TransformerThreads { workers.submit($0) }
+        var options = TransformerOptions()
+        options.sizeLimit = 1 << 20
+        let filtered = options
+        let command = ExecCommand(["/bin/cat", pipe])
+        let hanging = Fixture {
+            $0.pipeline[.model].add(Transformers.exec(ExecProgram(command), filtered), contentTypes: ["text/*"])
+        }
+        let other = Fixture { $0.pipeline.add(.json) }
+        async let held = hanging.transform(Array("x".utf8), type: "text/plain", on: threads)
+        // The program is there: it has opened the pipe to read.
+        let file = await Task.detached { open(pipe, O_WRONLY) }.value
+        #expect(await other.transform(Array("{ }".utf8), on: threads).text == "{}")
+        #expect(write(file, "y", 1) == 1)
+        close(file)
+        #expect(await held.text == "y")
+    }
+
+    @Test func `a program ends, with what it started, when the time of all transformers is over`() async throws {
+        let directory = FreshDirectory()
+        var command = ExecCommand(["/bin/sh", "-c", "sleep 600 & echo $! > \(directory.path)/pid; wait"])
+        command.timeout = .seconds(20)
+        let exec = command
+        let fixture = Fixture {
+            $0.pipeline[.model].add(Transformers.exec(ExecProgram(exec), TransformerOptions()))
+            $0.transformTimeout = .milliseconds(300)
+        }
+        // The fixture's clock stands still: only the program itself can notice.
+        let hung = await fixture.transform("x")
+        #expect((hung.error?.cause as? TransformerTimedOut)?.limit == .milliseconds(300))
+        #expect(hung.error?.transformer == "exec /bin/sh")
+        let text = try #require(try? String(contentsOfFile: directory.path + "/pid", encoding: .utf8))
+        let process = try #require(Int32(text.prefix { $0 != "\n" }))
+        while isRunning(process) { await Task.yield() }
     }
 
     @Test func `JSON that another transformer made is what the program reads`() async {

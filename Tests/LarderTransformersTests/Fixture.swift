@@ -28,15 +28,17 @@ struct Fixture {
     }
 
     func transform(
-        _ content: [UInt8], _ status: Status = 200, type: String = "application/json", _ fields: Fields = Fields()
+        _ content: [UInt8], _ status: Status = 200, type: String = "application/json", _ fields: Fields = Fields(),
+        on threads: TransformerThreads? = nil
     ) async -> TransformedResponse {
         var fields = fields
         fields[.contentType] = type
         fields[.eTag] = "\"1\""
         fields[.contentLength] = String(content.count)
         let resource = resource
-        return await resource.transform(
-            Entity(content: content, fields: fields, status: status, timestamp: clock.now), resource.configuration)
+        let entity = Entity(content: content, fields: fields, status: status, timestamp: clock.now)
+        guard let threads else { return await resource.transform(entity, resource.configuration) }
+        return await resource.transform(resource.configuration, on: threads) { entity }
     }
 
     func transform(

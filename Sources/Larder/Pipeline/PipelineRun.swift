@@ -48,6 +48,16 @@ struct PipelineRun: Sendable {
         steps.contains { $0.transformers.contains { $0.applies(to: response) } }
     }
 
+    /// The threads of the first transformer that waits for others; nil if none does.
+    var ownThreads: TransformerThreads? {
+        for step in steps {
+            for transformer in step.transformers {
+                if let threads = transformer.ownThreads { return threads }
+            }
+        }
+        return nil
+    }
+
     /// Runs a response through the stages from `first` on. Stages from the first failing one on have no output.
     func process(
         _ response: Response, from first: Int = 0, serving: PipelineStageKey? = nil, watch: Watch? = nil
@@ -59,7 +69,8 @@ struct PipelineRun: Sendable {
                 watch?.note(step.key, transformer)
                 isTransformed = true
                 outcome.response = checked(
-                    transformer.process(outcome.response), from: outcome.response, step.key, transformer)
+                    transformer.transform(outcome.response, until: watch?.deadline), from: outcome.response, step.key,
+                    transformer)
             }
             if let entry = step.entry, case .success(let entity) = outcome.response {
                 outcome.outputs.append(Output(entry: entry, entity: entity))
@@ -79,7 +90,7 @@ struct PipelineRun: Sendable {
     ) async -> Outcome {
         guard hasTransformers(for: response) else { return process(response, serving: serving) }
         return await Self.race(
-            within: limit, clock: clock, on: .tasks,
+            within: limit, clock: clock, on: ownThreads ?? .tasks,
             orElse: { error in
                 var late = error
                 late.status = response.entity?.status
@@ -97,7 +108,7 @@ struct PipelineRun: Sendable {
     ) async -> Value {
         await withCheckedContinuation { continuation in
             let isOver = Flag()
-            let watch = Watch()
+            let watch = Watch(TransformDeadline(within: limit))
             let timer = clock.schedule(after: limit) {
                 guard isOver.raise() else { return }
                 continuation.resume(returning: orElse(watch.timeout(limit, at: clock.now)))
@@ -143,9 +154,12 @@ struct PipelineRun: Sendable {
         return error
     }
 
-    /// The transformer that is running, for the timeout's message.
+    /// The transformer that is running, for the timeout's message, and the time that it has.
     final class Watch: Sendable {
+        fileprivate let deadline: TransformDeadline
         private let current = Lock<(stage: PipelineStageKey, transformer: any ResponseTransformer)?>(nil)
+
+        fileprivate init(_ deadline: TransformDeadline) { self.deadline = deadline }
 
         fileprivate func note(_ stage: PipelineStageKey, _ transformer: any ResponseTransformer) {
             current.withLock { $0 = (stage, transformer) }

@@ -46,7 +46,7 @@ public struct ClosureTransformer: ResponseTransformer {
 }
 
 /// A transformer for content of certain types; responses without an entity pass unchanged.
-struct ContentTypeFilter: ResponseTransformer {
+struct ContentTypeFilter: WaitingTransformer {
     private let transformer: any ResponseTransformer
     private let contentTypes: [ContentTypePattern]
 
@@ -66,5 +66,9 @@ struct ContentTypeFilter: ResponseTransformer {
         return contentTypes.contains { $0.matches(type) } && transformer.applies(to: response)
     }
 
-    func process(_ response: Response) -> Response { applies(to: response) ? transformer.process(response) : response }
+    var threads: TransformerThreads? { transformer.ownThreads }
+
+    func process(_ response: Response, until deadline: TransformDeadline?) -> Response {
+        applies(to: response) ? transformer.transform(response, until: deadline) : response
+    }
 }

@@ -30,7 +30,8 @@ extension Resource {
         for (index, step) in run.steps(serving: configuration.serving).enumerated().reversed() {
             guard let entry = step.entry, let stored = await read(entry, clock, log) else { continue }
             let found = await PipelineRun.race(
-                within: configuration.transformTimeout, clock: clock, on: threads, orElse: { _ in nil },
+                within: configuration.transformTimeout, clock: clock, on: run.ownThreads ?? threads,
+                orElse: { _ in nil },
                 { watch in self.response(of: stored, at: index, run, configuration, watch, sealing) })
             if let found { return found }
             log(.cache, "\(url): the entity at \(step.key) cannot become a response")

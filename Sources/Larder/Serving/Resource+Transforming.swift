@@ -14,7 +14,8 @@ extension Resource {
     }
 
     /// Runs a whole response through the pipeline, once for all clients, and encodes the result. All of that happens on
-    /// `threads`; when they take longer than the configuration allows, or have no capacity, the result is an error.
+    /// `threads`, or on those of the pipeline's own programs; when they take longer than the configuration allows, or have
+    /// no capacity, the result is an error.
     ///
     /// - Parameters:
     ///   - clock: measures the time; by default the service's.
@@ -28,7 +29,7 @@ extension Resource {
         let run = PipelineRun(configuration, subject: cacheSubject)
         let clock = clock ?? service.clock
         return await PipelineRun.race(
-            within: configuration.transformTimeout, clock: clock, on: threads,
+            within: configuration.transformTimeout, clock: clock, on: run.ownThreads ?? threads,
             orElse: { [self] error in
                 TransformedResponse(
                     response: .failure(named(error)), served: .failure(named(error)), isTransformed: true,

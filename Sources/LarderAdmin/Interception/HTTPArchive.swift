@@ -64,10 +64,12 @@ enum HTTPArchive {
             "size": .integer(octets.count), "mimeType": .string(type ?? "application/octet-stream"),
         ]
         if !octets.isEmpty { add(octets, to: &content, encoding: "encoding") }
+        let location = exchange.fields[first: .location] ?? ""
+        let redirect = isForOthers ? SecretText.scrubbed(url: location) : location
         return [
             "status": .integer(exchange.status.rawValue), "statusText": .string(exchange.status.phrase),
             "httpVersion": "HTTP/1.1", "cookies": .array([]), "headers": headers(exchange.fields, isForOthers),
-            "content": .object(content), "redirectURL": .string(exchange.fields[first: .location] ?? ""),
+            "content": .object(content), "redirectURL": .string(redirect),
             "headersSize": -1, "bodySize": .integer(octets.count),
         ]
     }
@@ -85,9 +87,11 @@ enum HTTPArchive {
         var lines: [JSONValue] = []
         fields.forEachLine { name, spelling, value in
             let name = name ?? FieldName(token: spelling)
-            let isHidden = isForOthers && SecretName.isOne(field: name)
             // Field values are octets; each is one character here.
-            let text = isHidden ? SecretText.replacement : String(decoding: value.map { UInt16($0) }, as: UTF16.self)
+            var text = String(decoding: value.map { UInt16($0) }, as: UTF16.self)
+            if isForOthers {
+                text = SecretName.isOne(field: name) ? SecretText.replacement : SecretText.scrubbed(text, of: name)
+            }
             lines.append(["name": .string(String(decoding: spelling, as: UTF8.self)), "value": .string(text)])
         }
         return .array(lines)

@@ -11,7 +11,7 @@ enum ShownFields {
 
     /// The value of that field, or a placeholder; URLs in it without theirs.
     static func value(_ value: String, of name: FieldName) -> String {
-        SecretName.isOne(field: name) ? redacted : SecretText.scrubbed(url: value)
+        SecretName.isOne(field: name) ? redacted : SecretText.scrubbed(value, of: name)
     }
 
     /// Each line as `Name: value`, in order.

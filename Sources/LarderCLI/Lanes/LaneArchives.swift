@@ -11,9 +11,9 @@ struct LaneArchives: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "lane", abstract: "Handle what `larder run --record` recorded.",
         discussion: """
-            Recordings leave the daemon as HTTP Archives (HAR 1.2), without credentials: fields, parameters and members \
-            whose names say that they admit somebody have REDACTED for their value. Requests are matched against an \
-            imported recording without theirs.
+            Recordings leave the daemon as HTTP Archives (HAR 1.2), without credentials: fields, parameters of URLs and \
+            members whose names say that they admit somebody have REDACTED for their value. Requests are matched \
+            against an imported recording without theirs.
             """,
         subcommands: [
             ListRecordings.self, ExportRecording.self, ImportRecording.self, DiffRecordings.self, RemoveRecording.self,

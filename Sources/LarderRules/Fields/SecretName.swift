@@ -13,7 +13,11 @@ package enum SecretName {
         "token", "secret", "password", "passwd", "apikey", "authkey", "accesskey", "signature", "credential", "session",
         "bearer", "jwt",
     ]
-    private static let words: Set<String> = ["key", "sig", "auth", "pwd", "code", "assertion", "sid", "csrf"]
+    private static let words: Set<String> = [
+        "key", "sig", "auth", "pwd", "pass", "passphrase", "passcode", "code", "assertion", "sid", "csrf",
+        // The registered fields again, as parameters and members.
+        "authorization", "proxyauthorization", "cookie", "setcookie",
+    ]
 
     /// Whether a field, a parameter or a member of that name contains a credential.
     package static func isOne(_ name: some StringProtocol) -> Bool {

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+import Larder
+
+/// A transformer that waits for a program, until the deadline of the transformation at most.
+struct ProgramTransformer: WaitingTransformer {
+    let threads: TransformerThreads?
+    /// The transformer, where the program has to end by that time.
+    let transformer: @Sendable (TransformDeadline?) -> EntityTransformer
+
+    var transformerDescription: String { transformer(nil).transformerDescription }
+    var fingerprint: String { transformer(nil).fingerprint }
+
+    func applies(to response: Response) -> Bool { transformer(nil).applies(to: response) }
+
+    func process(_ response: Response, until deadline: TransformDeadline?) -> Response {
+        transformer(deadline).process(response)
+    }
+}
+
+/// How long a program may work: its own time limit, or what is left of the transformation's if that is less.
+struct ProgramLimit {
+    let end: ContinuousClock.Instant
+    private let whole: TransformDeadline?
+
+    init(_ timeout: Duration, until deadline: TransformDeadline?) {
+        let own = ContinuousClock.now + timeout
+        whole = deadline.flatMap { $0.instant < own ? $0 : nil }
+        end = whole?.instant ?? own
+    }
+
+    /// The time that is left, as it is now.
+    var left: Duration { max(.zero, ContinuousClock.now.duration(to: end)) }
+
+    /// The error of a program that has reached the end: its own, or the same as all transformers have.
+    func error(_ own: any Error) -> any Error { whole.map { TransformerTimedOut(limit: $0.limit) } ?? own }
+}
