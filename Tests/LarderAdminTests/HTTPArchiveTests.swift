@@ -181,6 +181,13 @@ struct HTTPArchiveTests {
         #expect(String(decoding: rest, as: UTF8.self).hasSuffix("\r\n\r\nREDACTED"))
     }
 
+    @Test func `parts of parts are left out, however deep`() {
+        let head = "Content-Disposition: form-data; name=\"a\"\r\nContent-Type: multipart/form-data; boundary=b\r\n\r\n"
+        let nested = String(repeating: head, count: 50_000) + "password=hush"
+        let clean = SecretText.scrubbed(Array(nested.utf8), type: "multipart/form-data; boundary=b")
+        #expect(String(decoding: clean, as: UTF8.self) == head + "REDACTED")
+    }
+
     @Test(
         arguments: [
             ("https://u:p@a.test/x", "https://a.test/x"), ("http://a.test/@b?x=1", "http://a.test/@b?x=1"),

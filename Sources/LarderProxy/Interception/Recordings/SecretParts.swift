@@ -33,7 +33,9 @@ enum SecretParts {
             default: break
             }
         }
-        let isSecret = name.map { SecretName.isOne(parameter: Array($0.utf8)) } ?? false
+        // Parts of parts are deprecated (RFC 7578 §4.3), and could be nested without end.
+        let isNested = type?.lowercased().hasPrefix("multipart/") ?? false
+        let isSecret = isNested || name.map { SecretName.isOne(parameter: Array($0.utf8)) } ?? false
         let clean =
             isSecret ? Array(SecretText.replacement.utf8) : SecretText.scrubbed(Array(content[..<end]), type: type)
         return octets[..<line.upperBound] + clean + content[end...]
