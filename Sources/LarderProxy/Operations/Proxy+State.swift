@@ -2,6 +2,7 @@
 
 package import Larder
 package import LarderHTTP
+import LarderIO
 package import LarderRules
 
 extension Proxy {
