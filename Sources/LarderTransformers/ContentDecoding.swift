@@ -3,29 +3,14 @@ import Larder
 import LarderCodings
 import LarderHTTP
 
-/// An unknown content coding, because of which the content cannot be decoded.
-package struct UnknownContentCoding: Error, Hashable, Sendable, CustomStringConvertible {
-    package let name: String
-    package var description: String { "the content is in the coding '\(name)', which cannot be undone here" }
-}
-
 extension Entity where Content == any Sendable {
-    /// The codings of the content in the order they were applied (RFC 9110 §8.4); `identity` is none.
-    var contentCodings: [String] {
-        (fields[.contentEncoding] ?? "").split(separator: ",").map(ContentDecoding.trimmed)
-            .filter { !$0.isEmpty && $0.lowercased() != "identity" }
-    }
+    var contentCodings: ContentCodings { ContentCodings(fields[.contentEncoding]) }
 
     /// The entity with its octets decoded; unchanged when its content is something else.
     func decoded(limit: Int) throws -> AnyEntity {
-        guard var octets = content as? [UInt8], !octets.isEmpty else { return self }
         let codings = contentCodings
-        guard !codings.isEmpty else { return self }
-        for name in codings.reversed() {
-            guard let coding = ContentCoding(token: name) else { throw UnknownContentCoding(name: name) }
-            octets = try coding.decode(octets, limit: limit)
-        }
-        var result = withContent(octets as any Sendable)
+        guard let octets = content as? [UInt8], !octets.isEmpty, !codings.isEmpty else { return self }
+        var result = withContent(try codings.decode(octets, limit: limit) as any Sendable)
         result.fields.remove(.contentEncoding)
         result.fields.remove(.contentLength)
         return result
@@ -36,20 +21,10 @@ extension Entity where Content == any Sendable {
         guard let octets = content as? [UInt8] else { throw EntityTransformer.WrongContent() }
         var result = withContent(try coding.decode(octets, limit: limit) as any Sendable)
         var codings = contentCodings
-        if codings.last.flatMap({ ContentCoding(token: $0) }) == coding { codings.removeLast() }
-        result.fields[.contentEncoding] = codings.isEmpty ? nil : codings.joined(separator: ", ")
+        if codings.last == coding { codings.removeLast() }
+        result.fields[.contentEncoding] = codings.field
         result.fields.remove(.contentLength)
         return result
-    }
-}
-
-enum ContentDecoding {
-    static func trimmed(_ text: some StringProtocol) -> String {
-        let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
-        var rest = Array(text.utf8)[...]
-        while let first = rest.first, isBlank(first) { rest.removeFirst() }
-        while let last = rest.last, isBlank(last) { rest.removeLast() }
-        return String(decoding: rest, as: UTF8.self)
     }
 }
 

@@ -29,7 +29,7 @@ extension Transformers {
                 transformerDescription: name, options: options, takes: ContentType.octets.rawValue,
                 isOutput: { $0 is [UInt8] }, body: { try $0.decoded(coding, limit: options.sizeLimit) },
                 details: always ? "always" : ""),
-            condition: { always || $0.contentCodings.last.flatMap { ContentCoding(token: $0) } == coding })
+            condition: { always || $0.contentCodings.last == coding })
     }
 
     /// A standard transformer for content of its usual types, which sees octets with their codings undone.

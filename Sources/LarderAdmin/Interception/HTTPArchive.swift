@@ -17,59 +17,54 @@ enum HTTPArchive {
 
     // MARK: Writing
 
-    /// - Parameter isForOthers: whether secrets are removed.
-    static func json(_ recording: Recording, isForOthers: Bool) -> JSONValue {
+    static func json(_ recording: Recording) -> JSONValue {
         [
             "log": [
                 "version": "1.2",
                 "creator": ["name": "Larder", "version": .string(LarderVersion.current)],
-                "entries": .array(recording.exchanges.map { entry($0, isForOthers) }),
+                "entries": .array(recording.exchanges.map(entry)),
                 "_name": .string(recording.name), "_omitted": .integer(recording.omitted),
             ]
         ]
     }
 
-    private static func entry(_ exchange: RecordedExchange, _ isForOthers: Bool) -> JSONValue {
+    private static func entry(_ exchange: RecordedExchange) -> JSONValue {
         let milliseconds = JSONValue.decimal(exchange.duration.inSeconds * 1_000, places: 3)
         return [
             "startedDateTime": .time(exchange.began), "time": milliseconds,
-            "request": request(exchange, isForOthers), "response": response(exchange, isForOthers),
+            "request": request(exchange), "response": response(exchange),
             "cache": .object(JSONObject()), "timings": ["send": 0, "wait": milliseconds, "receive": 0],
         ]
     }
 
-    private static func request(_ exchange: RecordedExchange, _ isForOthers: Bool) -> JSONValue {
-        let url = isForOthers ? SecretText.scrubbed(url: exchange.url) : exchange.url
-        let type = exchange.requestFields[.contentType]
-        let content =
-            isForOthers ? SecretText.scrubbed(exchange.requestContent, type: type) : exchange.requestContent
+    private static func request(_ exchange: RecordedExchange) -> JSONValue {
+        let content = exchange.requestContent
         var request: JSONObject = [
-            "method": .string(exchange.method), "url": .string(url), "httpVersion": "HTTP/1.1",
-            "cookies": .array([]), "headers": headers(exchange.requestFields, isForOthers),
-            "queryString": .array(parameters(of: url)), "headersSize": -1, "bodySize": .integer(content.count),
+            "method": .string(exchange.method), "url": .string(exchange.url), "httpVersion": "HTTP/1.1",
+            "cookies": .array([]), "headers": headers(exchange.requestFields),
+            "queryString": .array(parameters(of: exchange.url)), "headersSize": -1,
+            "bodySize": .integer(content.count),
         ]
         if !content.isEmpty {
-            var data: JSONObject = ["mimeType": .string(type ?? "application/octet-stream")]
+            let type = exchange.requestFields[.contentType] ?? "application/octet-stream"
+            var data: JSONObject = ["mimeType": .string(type)]
             add(content, to: &data, encoding: "_encoding")
             request["postData"] = .object(data)
         }
         return .object(request)
     }
 
-    private static func response(_ exchange: RecordedExchange, _ isForOthers: Bool) -> JSONValue {
-        let type = exchange.fields[.contentType]
-        let isPlain = !exchange.fields.contains(.contentEncoding)
-        let octets = isForOthers && isPlain ? SecretText.scrubbed(exchange.content, type: type) : exchange.content
+    private static func response(_ exchange: RecordedExchange) -> JSONValue {
+        let octets = exchange.content
         var content: JSONObject = [
-            "size": .integer(octets.count), "mimeType": .string(type ?? "application/octet-stream"),
+            "size": .integer(octets.count),
+            "mimeType": .string(exchange.fields[.contentType] ?? "application/octet-stream"),
         ]
         if !octets.isEmpty { add(octets, to: &content, encoding: "encoding") }
-        let location = exchange.fields[first: .location] ?? ""
-        let redirect = isForOthers ? SecretText.scrubbed(url: location) : location
         return [
             "status": .integer(exchange.status.rawValue), "statusText": .string(exchange.status.phrase),
-            "httpVersion": "HTTP/1.1", "cookies": .array([]), "headers": headers(exchange.fields, isForOthers),
-            "content": .object(content), "redirectURL": .string(redirect),
+            "httpVersion": "HTTP/1.1", "cookies": .array([]), "headers": headers(exchange.fields),
+            "content": .object(content), "redirectURL": .string(exchange.fields[first: .location] ?? ""),
             "headersSize": -1, "bodySize": .integer(octets.count),
         ]
     }
@@ -83,15 +78,11 @@ enum HTTPArchive {
         }
     }
 
-    private static func headers(_ fields: Fields, _ isForOthers: Bool) -> JSONValue {
+    private static func headers(_ fields: Fields) -> JSONValue {
         var lines: [JSONValue] = []
-        fields.forEachLine { name, spelling, value in
-            let name = name ?? FieldName(token: spelling)
+        fields.forEachLine { _, spelling, value in
             // Field values are octets; each is one character here.
-            var text = String(decoding: value.map { UInt16($0) }, as: UTF16.self)
-            if isForOthers {
-                text = SecretName.isOne(field: name) ? SecretText.replacement : SecretText.scrubbed(text, of: name)
-            }
+            let text = String(decoding: value.map { UInt16($0) }, as: UTF16.self)
             lines.append(["name": .string(String(decoding: spelling, as: UTF8.self)), "value": .string(text)])
         }
         return .array(lines)

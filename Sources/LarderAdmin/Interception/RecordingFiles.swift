@@ -75,7 +75,7 @@ struct RecordingFiles: RecordingKeeping {
         let draft = "\(path)/.new-\(getpid())-\(UInt32.random(in: .min ... .max))"
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw Failure(path: draft, code: errno) }
-        var text = HTTPArchive.json(recording, isForOthers: false).description
+        var text = HTTPArchive.json(recording).description
         var code: Int32 = 0
         text.withUTF8 { octets in
             var written = 0

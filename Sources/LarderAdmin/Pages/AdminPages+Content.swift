@@ -54,15 +54,9 @@ extension AdminPages {
     }
 
     private static func answer(_ octets: [UInt8], of variant: Variant, length: Int64) -> OwnResponse {
-        var content = octets
+        let codings = ContentCodings(variant.served.fields[.contentEncoding])
         let isWhole = Int64(octets.count) == length
-        let codings = (variant.served.fields[.contentEncoding] ?? "").split(separator: ",").reversed()
-        for name in codings where isWhole {
-            guard let coding = ContentCoding(token: name.filter { $0 != " " }),
-                let decoded = try? coding.decode(content, limit: contentLimit)
-            else { break }
-            content = decoded
-        }
+        let content = isWhole ? (try? codings.decode(octets, limit: contentLimit)) ?? octets : octets
         let type = variant.served.fields[.contentType] ?? "application/octet-stream"
         let plain = type.lowercased().prefix { $0 != ";" && $0 != " " }
         let isImage = images.contains(String(plain))

@@ -33,9 +33,7 @@ extension AdminPages {
                 return OwnResponse(json: ["removed": .string(name)])
             default:
                 let archive = try await walkers.run { () -> String? in
-                    try proxy.recordings.recording(name).map {
-                        HTTPArchive.json($0, isForOthers: true).description
-                    }
+                    try proxy.recordings.recording(name).map { HTTPArchive.json($0.withoutSecrets).description }
                 }
                 guard let archive else { throw Problem.noRecording(name) }
                 return OwnResponse(

@@ -21,8 +21,10 @@ package final class Recording: Sendable {
     package let name: String
     private let state = Lock(State())
 
-    package init(name: String, _ exchanges: [RecordedExchange] = []) {
+    /// - Parameter omitted: how many exchanges happened but are not among these.
+    package init(name: String, _ exchanges: [RecordedExchange] = [], omitted: Int = 0) {
         self.name = name
+        state.withLock { $0.omitted = omitted }
         for exchange in exchanges { add(exchange) }
     }
 

@@ -17,24 +17,19 @@ struct SecretParameters {
 
     private let place: Place
     private let text: [UInt8]
-    /// How often parameters' values may still be decoded, to look for URLs in them.
-    private let depth: Int
     private var clean: [UInt8] = []
     private var position = 0
 
     /// The text without the values of secret parameters, and without user information in URLs.
-    static func scrubbed(_ text: [UInt8], _ place: Place) -> [UInt8] { scrubbed(text, place, depth: 3) }
-
-    private static func scrubbed(_ text: [UInt8], _ place: Place, depth: Int) -> [UInt8] {
-        var scan = SecretParameters(place: place, text: text, depth: depth)
+    static func scrubbed(_ text: [UInt8], _ place: Place) -> [UInt8] {
+        var scan = SecretParameters(place: place, text: text)
         scan.run()
         return scan.clean
     }
 
-    private init(place: Place, text: [UInt8], depth: Int) {
+    private init(place: Place, text: [UInt8]) {
         self.place = place
         self.text = text
-        self.depth = depth
     }
 
     private mutating func run() {
@@ -65,9 +60,11 @@ struct SecretParameters {
             return
         }
         let value = run(from: start) { begins($0) || isOutside($0) }
-        guard depth > 0, text[value].contains(UInt8(ascii: "%")) else { return }
         let decoded = PercentText.octets(of: text[value])
-        guard SecretParameters.scrubbed(decoded, .text, depth: depth - 1) != decoded else { return }
+        // Each time it is decoded it gets shorter, so this ends.
+        guard place == .form || decoded.count < value.count, SecretText.scrubbed(text: decoded) != decoded else {
+            return
+        }
         clean += Array(SecretText.replacement.utf8)
         position = value.upperBound
     }

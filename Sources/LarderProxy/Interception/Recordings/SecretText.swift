@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Larder
 package import LarderHTTP
 import LarderRules
 import LarderSettings
@@ -18,23 +17,27 @@ package enum SecretText {
         parameters(value, urls.contains(field) ? .url : .text)
     }
 
-    /// Forms, parts of forms and JSON without their secrets; all other content unchanged. JSON without secrets keeps
-    /// its spelling. Content in the form of JSON is taken for it whatever its type: many clients call it a form, or text.
+    /// Forms, parts of forms, and text with JSON or URLs in it, without their secrets; all other content unchanged. JSON
+    /// is taken for it whatever its type: many clients call it a form, or text.
     package static func scrubbed(_ content: [UInt8], type: String?) -> [UInt8] {
         let media = type.flatMap { MediaType(lenient: $0) }
-        guard !content.isEmpty else { return content }
         if media?.essence == "multipart/form-data", let boundary = media?.parameters["boundary"] {
             return SecretParts.scrubbed(content, boundary: Array(boundary.utf8))
         }
+        guard !isBinary(content, media) else { return content }
         let first = content.first { !(ASCII.isBlank($0) || $0 == 0x0A || $0 == 0x0D) }
-        if first == UInt8(ascii: "{") || first == UInt8(ascii: "["), let value = try? JSONValue(parsing: content) {
-            let clean = json(value)
-            return clean == value ? content : Array(clean.description.utf8)
-        }
-        let isForm = media?.essence == "application/x-www-form-urlencoded"
-        let isText = media == nil || media?.essence == "text/plain"
-        guard isForm || isText && !content.contains(where: { $0 <= 0x20 }) else { return content }
-        return SecretParameters.scrubbed(content, .form)
+        guard first != UInt8(ascii: "{"), first != UInt8(ascii: "[") else { return scrubbed(text: content) }
+        if media?.essence == "application/x-www-form-urlencoded" { return SecretParameters.scrubbed(content, .form) }
+        let mayBeForm = (media == nil || media?.essence == "text/plain") && !content.contains { $0 <= 0x20 }
+        return scrubbed(text: mayBeForm ? SecretParameters.scrubbed(content, .form) : content)
+    }
+
+    /// Text of which nothing else is known.
+    static func scrubbed(text: [UInt8]) -> [UInt8] { SecretMembers.scrubbed(text) }
+
+    private static func isBinary(_ content: [UInt8], _ media: MediaType?) -> Bool {
+        let kind = media?.essence.prefix { $0 != "/" } ?? ""
+        return ["image", "audio", "video", "font"].contains(kind) || content.contains(0)
     }
 
     /// Fields whose value is one URL: nothing in it is outside.
@@ -42,24 +45,5 @@ package enum SecretText {
 
     private static func parameters(_ text: String, _ place: SecretParameters.Place) -> String {
         String(decoding: SecretParameters.scrubbed(Array(text.utf8), place), as: UTF8.self)
-    }
-
-    /// - Parameter isSecret: whether it is in a member with a credential's name.
-    private static func json(_ value: JSONValue, isSecret: Bool = false) -> JSONValue {
-        switch value {
-        case .array(let elements): return .array(elements.map { json($0, isSecret: isSecret) })
-        case .object(let object):
-            var clean = JSONObject()
-            for name in object.names {
-                guard let member = object[name] else { continue }
-                clean[name] = json(member, isSecret: isSecret || SecretName.isOne(name))
-            }
-            return .object(clean)
-        case .string, .number:
-            if isSecret { return .string(replacement) }
-            guard case .string(let text) = value else { return value }
-            return .string(parameters(text, .text))
-        default: return value
-        }
     }
 }

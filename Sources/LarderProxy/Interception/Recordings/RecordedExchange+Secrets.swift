@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderCodings
+import LarderHTTP
+import LarderRules
+
+extension RecordedExchange {
+    /// The exchange as others may have it: without what admits somebody, as far as names tell, and with its content
+    /// decoded, since secrets cannot be found in codings. Content that cannot be decoded is left out.
+    package var withoutSecrets: RecordedExchange {
+        var exchange = self
+        exchange.url = SecretText.scrubbed(url: url)
+        (exchange.requestFields, exchange.requestContent) = RecordedExchange.scrubbed(requestFields, requestContent)
+        (exchange.fields, exchange.content) = RecordedExchange.scrubbed(fields, content)
+        return exchange
+    }
+
+    private static func scrubbed(_ fields: Fields, _ content: [UInt8]) -> (Fields, [UInt8]) {
+        var clean = Fields()
+        fields.forEachLine { name, spelling, value in
+            let name = name ?? FieldName(token: spelling)
+            // Field values are octets; each is one character here.
+            let text = String(decoding: value.map { UInt16($0) }, as: UTF16.self)
+            let cleanText = SecretName.isOne(field: name) ? SecretText.replacement : SecretText.scrubbed(text, of: name)
+            clean.append(name, cleanText)
+        }
+        guard !content.isEmpty else { return (clean, content) }
+        let codings = ContentCodings(fields[.contentEncoding])
+        clean.remove(.contentEncoding)
+        guard let decoded = try? codings.decode(content, limit: Recording.contentLimit) else {
+            return (clean, Array(SecretText.replacement.utf8))
+        }
+        return (clean, SecretText.scrubbed(decoded, type: fields[.contentType]))
+    }
+}
+
+extension Recording {
+    /// The recording as others may have it. Exchanges for which there is no room once they are decoded are omitted.
+    package var withoutSecrets: Recording {
+        let clean = Recording(name: name, omitted: omitted)
+        for exchange in exchanges { clean.add(exchange.withoutSecrets) }
+        return clean
+    }
+}
