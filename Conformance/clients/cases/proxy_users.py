@@ -81,6 +81,16 @@ def with_curl(context):
     # A command's lane is its user's, whom the kernel knows.
     done = context.run([context.program, "run", "--socket", team.daemon.socket, "--", "curl", "-s", url])
     expect_equal(done.stdout, b"flour\n", "what larder run gets")
+    # So is what the command asks for itself, wherever it may use the socket.
+    for target in (url, f"/http/{team.origin.authority}/a"):
+        done = context.run([context.program, "get", "--socket", team.daemon.socket, target])
+        expect_equal(done.stdout, b"flour\n", f"what larder get prints for {target}")
+    get = [context.program, "get", "--url", team.daemon.url]
+    done = context.run([*get, url], check=False)
+    expect_equal((done.returncode, done.stdout), (1, b""), "larder get without the socket")
+    expect_in("Proxy-Authorization", done.stderr.decode(), "its advice")
+    done = context.run([*get, "-H", f"Proxy-Authorization: {coded}", url])
+    expect_equal(done.stdout, b"flour\n", "what larder get prints for a user")
     for asked in team.origin.asked:
         expect("proxy-authorization" not in asked.fields, "the origin was told the password")
     log = team.daemon.log()

@@ -45,6 +45,42 @@ struct Get: ParsableCommand {
 
     func run() throws {
         let place = try client.proxyPlace()
+        let given = headers.map { $0.prefix { $0 != ":" }.lowercased() }
+        var fields: [String] = []
+        if stored { fields.append("Cache-Control: only-if-cached, max-stale") }
+        if !given.contains("accept") { fields.append("Accept: */*") }
+        if !given.contains("user-agent") { fields.append("User-Agent: larder") }
+        fields += headers
+        var answer = try ask(place, fields)
+        if answer.problem != nil, answer.status == 407, !given.contains("proxy-authorization") {
+            answer = try askInLane(place, fields) ?? answer
+        }
+        if let problem = answer.problem {
+            throw CommandFailure(problem: try? JSONValue(parsing: problem), status: answer.status)
+        }
+        if answer.status >= 400 { throw ExitCode.failure }
+    }
+
+    /// With `access.users`, whoever may use the daemon's socket is admitted by a lane, as in `larder run`. Nil where no
+    /// lane is to be had.
+    private func askInLane(_ place: TCPPlace, _ fields: [String]) throws -> Answer? {
+        let admin = try client.adminClient()
+        guard !admin.isOverTCP,
+            let lane = try? OpenLane(admin, command: "larder get", tunnels: true, offline: false, hasDoor: false)
+        else { return nil }
+        defer { _ = try? lane.close() }
+        let credentials = Data("\(lane.user):x".utf8).base64EncodedString()
+        return try ask(place, fields + ["Proxy-Authorization: Basic \(credentials)"])
+    }
+
+    private struct Answer {
+        var status: Int
+        /// The content of an error of Larder itself, which has not been printed.
+        var problem: [UInt8]?
+    }
+
+    /// Sends the request and prints the response.
+    private func ask(_ place: TCPPlace, _ fields: [String]) throws -> Answer {
         let url = Diagnosis.meantURL(target)
         let isPath = url.hasPrefix("/")
         let authority = isPath ? "" : String(url.split(separator: "/").dropFirst().first ?? "")
@@ -54,29 +90,21 @@ struct Get: ParsableCommand {
         } catch {
             throw CommandFailure("nobody answers at \(place.authority)", advice: "start it with `larder serve`")
         }
-        var fields: [String] = []
-        if stored { fields.append("Cache-Control: only-if-cached, max-stale") }
-        let given = headers.map { $0.prefix { $0 != ":" }.lowercased() }
-        if !given.contains("accept") { fields.append("Accept: */*") }
-        if !given.contains("user-agent") { fields.append("User-Agent: larder") }
-        fields += headers
-        let status: Int
-        var problem: [UInt8]?
         do throws(PlainStream.Failure) {
             try stream.send("GET", url, host: isPath ? "localhost:\(place.port)" : authority, fields)
             var response = try PlainResponse(on: stream)
-            status = Int(response.head.status.rawValue)
+            var answer = Answer(status: Int(response.head.status.rawValue))
+            let isProblem = Get.isOwnProblem(response.head.fields)
             if include { show(response.head) }
-            if Get.isOwnProblem(response.head.fields) {
-                problem = try response.answer().content
+            if isProblem {
+                answer.problem = try response.answer().content
             } else {
                 while case let octets = try response.receive(), !octets.isEmpty { Terminal.write(octets) }
             }
+            return answer
         } catch {
             throw CommandFailure("the answer did not come to its end", advice: "see the daemon's log")
         }
-        if let problem { throw CommandFailure(problem: try? JSONValue(parsing: problem), status: status) }
-        if status >= 400 { throw ExitCode.failure }
     }
 
     /// Whether a response is an error of Larder itself rather than of the origin.

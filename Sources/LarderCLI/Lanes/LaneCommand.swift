@@ -135,12 +135,15 @@ struct OpenLane {
     /// An address whose clients are all in the lane.
     let door: String?
 
+    /// - Parameter hasDoor: whether the lane gets an address for clients that cannot be told its user.
     init(
-        _ client: AdminClient, command: String, tunnels: Bool, offline: Bool, _ uses: [(String, String)] = []
+        _ client: AdminClient, command: String, tunnels: Bool, offline: Bool, hasDoor: Bool = true,
+        _ uses: [(String, String)] = []
     ) throws {
         self.client = client
         let name = String(command.split(separator: "/").last?.prefix(80) ?? "")
-        let parameters = [("name", name), ("tunnel", "\(tunnels)"), ("offline", "\(offline)"), ("door", "true")] + uses
+        let parameters =
+            [("name", name), ("tunnel", "\(tunnels)"), ("offline", "\(offline)"), ("door", "\(hasDoor)")] + uses
         let answer = try JSONValue(parsing: try client.send(.post, AdminClient.target("/-/lanes", parameters)))
         guard let id = answer["id"]?.string, let user = answer["user"]?.string else {
             throw CommandFailure("the daemon opens no lanes", advice: "are the daemon and this command one version?")
