@@ -86,12 +86,16 @@ let package = Package(
             swiftSettings: swiftSettings),
         .target(
             name: "LarderIO",
-            dependencies: ["CLibevent", "COpenSSL"],
+            dependencies: [
+                "CLibevent", "COpenSSL",
+                .product(name: "DequeModule", package: "swift-collections"),
+            ],
             swiftSettings: swiftSettings),
         .target(
             name: "Larder",
             dependencies: [
                 "CRE2", "LarderHTTP", "LarderRules", "LarderIO", "LarderUpstream",
+                .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -109,7 +113,10 @@ let package = Package(
             swiftSettings: swiftSettings),
         .target(
             name: "LarderStores",
-            dependencies: ["Larder", "LarderHTTP", "LarderIO", "CSQLite", "COpenSSL"],
+            dependencies: [
+                "Larder", "LarderHTTP", "LarderIO", "CSQLite", "COpenSSL",
+                .product(name: "DequeModule", package: "swift-collections"),
+            ],
             swiftSettings: swiftSettings),
         .target(
             name: "LarderShared",

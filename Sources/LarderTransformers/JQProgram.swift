@@ -55,6 +55,7 @@ package final class JQProgram: Sendable {
     /// Where transformations with it run.
     let threads: TransformerThreads
 
+    /// Its threads are as many, but a response that goes through several programs is on those of the first.
     private let slots = Slots(JQProgram.concurrency)
     private let idle = Lock<[Worker]>([])
 

@@ -17,16 +17,19 @@ package struct TransformerOptions: Sendable {
 ///
 /// Absent content is not transformed. Returning nil is the error `TransformerReturnedNil`; a thrown `WrongContent` is
 /// handled according to `onMismatch`; any other error becomes the cause of an error.
-struct EntityTransformer: ResponseTransformer {
+struct EntityTransformer: WaitingTransformer {
     let transformerDescription: String
     let options: TransformerOptions
     /// The input type, in words.
     let takes: String
     /// Whether content has the output type, for `skipIfOutputTypeMatches`.
     let isOutput: @Sendable (any Sendable) -> Bool
-    let body: @Sendable (AnyEntity) throws -> AnyEntity?
+    /// The new entity. The work has to end at the deadline where it waits for others.
+    let body: @Sendable (AnyEntity, TransformDeadline?) throws -> AnyEntity?
     /// The inputs of `body` besides the entity.
     var details = ""
+    /// Where `body` waits; nil where it does not.
+    var threads: TransformerThreads?
 
     var fingerprint: String { "\(transformerDescription) \(details) \(options)" }
 
@@ -39,9 +42,9 @@ struct EntityTransformer: ResponseTransformer {
         return true
     }
 
-    func process(_ response: Response) -> Response {
+    func process(_ response: Response, until deadline: TransformDeadline?) -> Response {
         guard applies(to: response), let entity = response.entity else { return response }
-        switch (transform(entity), response) {
+        switch (transform(entity, until: deadline), response) {
         case (let result, .success): return result
         case (.success(let transformed), .failure(var error)):
             error.entity = transformed
@@ -50,9 +53,9 @@ struct EntityTransformer: ResponseTransformer {
         }
     }
 
-    private func transform(_ entity: AnyEntity) -> Response {
+    private func transform(_ entity: AnyEntity, until deadline: TransformDeadline?) -> Response {
         do {
-            if let output = try body(entity) { return .success(output) }
+            if let output = try body(entity, deadline) { return .success(output) }
             return failure(entity, TransformerReturnedNil(transformer: transformerDescription))
         } catch is WrongContent {
             return mismatch(entity)

@@ -12,7 +12,7 @@ extension Transformers {
             transformer: EntityTransformer(
                 transformerDescription: "decode", options: options, takes: ContentType.octets.rawValue,
                 isOutput: { $0 is [UInt8] },
-                body: { entity in
+                body: { entity, _ in
                     guard entity.content is [UInt8] else { throw EntityTransformer.WrongContent() }
                     return try entity.decoded(limit: options.sizeLimit)
                 }),
@@ -27,7 +27,8 @@ extension Transformers {
         Conditional(
             transformer: EntityTransformer(
                 transformerDescription: name, options: options, takes: ContentType.octets.rawValue,
-                isOutput: { $0 is [UInt8] }, body: { try $0.decoded(coding, limit: options.sizeLimit) },
+                isOutput: { $0 is [UInt8] },
+                body: { entity, _ in try entity.decoded(coding, limit: options.sizeLimit) },
                 details: always ? "always" : ""),
             condition: { always || $0.contentCodings.last == coding })
     }

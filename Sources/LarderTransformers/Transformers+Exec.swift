@@ -50,29 +50,28 @@ extension Transformers {
     /// Makes new content with a program.
     package static func exec(_ program: ExecProgram, _ options: TransformerOptions) -> some ResponseTransformer {
         let command = program.command
-        return ProgramTransformer(threads: program.threads) { deadline in
-            EntityTransformer(
-                transformerDescription: "exec \(command.arguments.first ?? "")", options: options,
-                takes: "content that can be sent", isOutput: { $0 is [UInt8] },
-                body: { entity in
-                    let decoded = try entity.decoded(limit: options.sizeLimit)
-                    guard let encodable = decoded.content as? any WireEncodable else {
-                        throw EntityTransformer.WrongContent()
-                    }
-                    let input = try encodable.wireContent()
-                    let output = try program.run(input.octets, limit: options.sizeLimit, until: deadline)
-                    var result = decoded.withContent(output as any Sendable)
-                    if let type = command.contentType ?? input.contentType { result.fields[.contentType] = type }
-                    result.fields.remove(.contentEncoding)
-                    return result
-                }, details: "\(command)")
-        }
+        return EntityTransformer(
+            transformerDescription: "exec \(command.arguments.first ?? "")", options: options,
+            takes: "content that can be sent", isOutput: { $0 is [UInt8] },
+            body: { entity, deadline in
+                let decoded = try entity.decoded(limit: options.sizeLimit)
+                guard let encodable = decoded.content as? any WireEncodable else {
+                    throw EntityTransformer.WrongContent()
+                }
+                let input = try encodable.wireContent()
+                let output = try program.run(input.octets, limit: options.sizeLimit, until: deadline)
+                var result = decoded.withContent(output as any Sendable)
+                if let type = command.contentType ?? input.contentType { result.fields[.contentType] = type }
+                result.fields.remove(.contentEncoding)
+                return result
+            }, details: "\(command)", threads: program.threads)
     }
 }
 
 /// A command that runs repeatedly, with a limit on concurrent processes.
 package final class ExecProgram: Sendable {
     package let command: ExecCommand
+    /// Its threads are as many, but a response that goes through several programs is on those of the first.
     private let slots: Slots
     /// Where transformations with it run.
     let threads: TransformerThreads

@@ -4,24 +4,22 @@ package import Larder
 extension Transformers {
     /// Has a jq program make another JSON value of JSON.
     package static func jq(_ program: JQProgram, _ options: TransformerOptions) -> some ResponseTransformer {
-        ProgramTransformer(threads: program.threads) { deadline in
-            EntityTransformer(
-                transformerDescription: "jq", options: options, takes: jsonSources, isOutput: { $0 is JSONValue },
-                body: { entity in
-                    let input: [UInt8]
-                    switch entity.content {
-                    case let value as JSONValue: input = value.octets
-                    case let text as String: input = Array(text.utf8)
-                    default:
-                        guard let octets = try entity.decoded(limit: options.sizeLimit).content as? [UInt8] else {
-                            throw EntityTransformer.WrongContent()
-                        }
-                        input = octets
+        EntityTransformer(
+            transformerDescription: "jq", options: options, takes: jsonSources, isOutput: { $0 is JSONValue },
+            body: { entity, deadline in
+                let input: [UInt8]
+                switch entity.content {
+                case let value as JSONValue: input = value.octets
+                case let text as String: input = Array(text.utf8)
+                default:
+                    guard let octets = try entity.decoded(limit: options.sizeLimit).content as? [UInt8] else {
+                        throw EntityTransformer.WrongContent()
                     }
-                    return try program.run(input, limit: options.sizeLimit, until: deadline).map {
-                        entity.withJSON(try JSONValue(parsing: $0))
-                    }
-                }, details: program.text)
-        }
+                    input = octets
+                }
+                return try program.run(input, limit: options.sizeLimit, until: deadline).map {
+                    entity.withJSON(try JSONValue(parsing: $0))
+                }
+            }, details: program.text, threads: program.threads)
     }
 }

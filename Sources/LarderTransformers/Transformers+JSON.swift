@@ -34,7 +34,7 @@ extension Transformers {
         EntityTransformer(
             transformerDescription: "jsonPointer", options: options, takes: jsonSources,
             isOutput: { $0 is JSONValue },
-            body: { entity in
+            body: { entity, _ in
                 var value = try entity.json(limit: options.sizeLimit)
                 if let select {
                     guard let selected = select.value(in: value) else { throw JSONPointerFoundNothing(pointer: select) }

@@ -31,7 +31,7 @@ extension Transformers {
         EntityTransformer(
             transformerDescription: "requireType", options: options, takes: type.rawValue,
             isOutput: type.isType,
-            body: { entity in
+            body: { entity, _ in
                 guard type.isType(of: entity.content) else { throw EntityTransformer.WrongContent() }
                 return entity
             }, details: type.rawValue)

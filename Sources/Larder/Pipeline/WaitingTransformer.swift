@@ -18,7 +18,7 @@ package struct TransformDeadline: Sendable {
 /// Responses that go through one are transformed on threads of its own: nobody waits for a program but
 /// those whose responses it transforms. The program, or whatever it is, has to end at the deadline.
 package protocol WaitingTransformer: ResponseTransformer {
-    /// Nil where it does not wait after all: it contains another transformer that does not.
+    /// Nil where it does not wait after all: not every transformer of its kind does.
     var threads: TransformerThreads? { get }
 
     func process(_ response: Response, until deadline: TransformDeadline?) -> Response

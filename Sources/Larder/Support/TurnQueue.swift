@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import DequeModule
 import Glibc
 import LarderIO
 import Synchronization
@@ -12,24 +13,18 @@ package final class TurnQueue: Sendable {
     package typealias Job = @Sendable () -> Void
 
     private struct State {
-        var jobs: [Job] = []
-        var head = 0
-        /// The position of the next job that the running one posts, counted from `head`.
+        var jobs: Deque<Job> = []
+        /// The position of the next job that the running one posts.
         var insertion = 0
         var runner: pthread_t?
 
         mutating func next() -> Job? {
-            guard head < jobs.count else {
-                jobs.removeAll(keepingCapacity: jobs.capacity <= 64)
-                head = 0
-                runner = nil
-                return nil
-            }
-            let job = jobs[head]
-            jobs[head] = {}
-            head += 1
             insertion = 0
-            return job
+            if let job = jobs.popFirst() { return job }
+            // Each resource has a queue, and few have anything in it.
+            jobs = []
+            runner = nil
+            return nil
         }
     }
 
@@ -50,7 +45,7 @@ package final class TurnQueue: Sendable {
                 return true
             }
             if pthread_equal(runner, pthread_self()) != 0 {
-                state.jobs.insert(job, at: state.head + state.insertion)
+                state.jobs.insert(job, at: state.insertion)
                 state.insertion += 1
             } else {
                 state.jobs.append(job)

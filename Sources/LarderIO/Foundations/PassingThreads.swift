@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DequeModule
+
 /// Threads for jobs that wait for others, which are not there while there is nothing to do: a job that finds none idle
 /// starts one, up to a limit, and a thread without a job ends after a while.
 package final class PassingThreads: Sendable {
     package typealias Job = @Sendable () -> Void
 
     private struct State {
-        var jobs: [Job] = []
+        var jobs: Deque<Job> = []
         var count = 0
         /// Threads that wait for a job.
         var idle = 0
@@ -75,9 +77,9 @@ package final class PassingThreads: Sendable {
         let end = SystemTime().monotonic().advanced(by: patience)
         monitor.withLock { $0.idle += 1 }
         return monitor.wait { state in
-            if !state.jobs.isEmpty {
+            if let job = state.jobs.popFirst() {
                 state.idle -= 1
-                return .done(state.jobs.removeFirst())
+                return .done(job)
             }
             guard SystemTime().monotonic() >= end else { return .wait(until: end) }
             state.idle -= 1

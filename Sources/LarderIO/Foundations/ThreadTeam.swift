@@ -1,33 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DequeModule
+
 /// A few threads that take jobs from one bounded queue, each with something of its own (a connection, say) that
 /// the jobs use and that never leaves its thread.
 package final class ThreadTeam<Tool>: Sendable {
     package typealias Job = @Sendable (inout Tool?) -> Void
 
     private struct State {
-        var jobs: [Job] = []
-        /// Index of the first job in `jobs` that was not taken.
-        var head = 0
+        var jobs: Deque<Job> = []
         var isPaused = false
         /// Threads that have put their tool away, because of a pause.
         var parked = 0
         var isClosed = false
         var threads: [Thread] = []
-
-        var waiting: Int { jobs.count - head }
-
-        mutating func take() -> Job? {
-            guard head < jobs.count else { return nil }
-            let job = jobs[head]
-            jobs[head] = { _ in }
-            head += 1
-            if head == jobs.count || head >= 1024 {
-                jobs.removeFirst(head)
-                head = 0
-            }
-            return job
-        }
     }
 
     private enum Step {
@@ -55,14 +41,14 @@ package final class ThreadTeam<Tool>: Sendable {
     }
 
     /// The number of jobs that wait for a thread.
-    package var waitingCount: Int { monitor.withLock { $0.waiting } }
+    package var waitingCount: Int { monitor.withLock { $0.jobs.count } }
 
     /// Queues a job. False if it will not be done: too many wait, or the team has been dismissed.
     package func submit(_ job: @escaping Job) -> Bool {
         // Threads that wait without a pause are all alike. One that is woken during a pause waits on, and looks at
         // the queue when all are woken at its end.
         monitor.changeForOne { state in
-            guard !state.isClosed, state.waiting < queueLimit else { return false }
+            guard !state.isClosed, state.jobs.count < queueLimit else { return false }
             state.jobs.append(job)
             return true
         }
@@ -107,7 +93,7 @@ package final class ThreadTeam<Tool>: Sendable {
                     isParked = false
                     state.parked -= 1
                 }
-                if let job = state.take() { return .done(.run(job)) }
+                if let job = state.jobs.popFirst() { return .done(.run(job)) }
                 return state.isClosed ? .done(.end) : .wait(until: nil)
             }
             switch step {

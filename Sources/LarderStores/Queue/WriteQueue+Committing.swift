@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DequeModule
 import LarderIO
 import Synchronization
 
@@ -12,7 +13,7 @@ extension WriteQueue {
     func next(idleDeadline: Int64, isRemoving: Bool = false) -> Work {
         monitor.wait { state in
             let now = monotonicNow()
-            if state.acceptsWrites, state.waiting > 0 {
+            if state.acceptsWrites, !state.items.isEmpty {
                 if isRemoving, state.isRemovalsTurn {
                     state.isRemovalsTurn = false
                     return .done(.idle)
@@ -36,8 +37,7 @@ extension WriteQueue {
     private func take(from state: inout State) -> Work {
         state.isRemovalsTurn = true
         var batch = Batch()
-        while state.head < state.items.count, batch.bytes < groupBytes, batch.items.count < Self.groupCount {
-            let queued = state.items[state.head]
+        while let queued = state.items.first, batch.bytes < groupBytes, batch.items.count < Self.groupCount {
             switch queued.item {
             case .operation(let operation):
                 guard operation.progress == .queued else {
@@ -61,17 +61,10 @@ extension WriteQueue {
     }
 
     private func advance(_ state: inout State) {
-        state.bytes -= state.items[state.head].bytes
-        state.head += 1
-        if state.head == state.items.count {
-            state.items.removeAll(keepingCapacity: state.head <= Self.groupCount)
-            state.head = 0
-            state.firstArrival = nil
-            state.isHurried = false
-        } else if state.head >= Self.groupCount {
-            state.items.removeFirst(state.head)
-            state.head = 0
-        }
+        state.bytes -= state.items.removeFirst().bytes
+        guard state.items.isEmpty else { return }
+        state.firstArrival = nil
+        state.isHurried = false
     }
 
     /// The whole batch is in the database. Loops need the lock as well, so it is held for a part at a time.
@@ -87,7 +80,6 @@ extension WriteQueue {
 
     /// Recounts the waiting items, all of them with the current time.
     private func restart(_ state: inout State) {
-        state.head = 0
         state.bytes = state.items.reduce(0) { $0 + $1.bytes }
         state.firstArrival = state.items.isEmpty ? nil : monotonicNow()
     }
@@ -111,11 +103,11 @@ extension WriteQueue {
                 case .command: continue
                 }
             }
-            for queued in state.items[state.head...] {
+            for queued in state.items {
                 guard case .operation(let operation) = queued.item, operation.progress == .queued else { continue }
                 if operation.isWrite { give(up: operation, in: &state) }
             }
-            state.items.replaceSubrange(0..<state.head, with: kept)
+            state.items.prepend(contentsOf: kept)
             restart(&state)
         }
     }
@@ -135,13 +127,13 @@ extension WriteQueue {
         let (flushes, pins, removals) = monitor.withLock { state in
             var flushes: [UnsafeContinuation<Void, Never>] = []
             var pins: [PinChange] = []
-            state.items = state.items[state.head...].filter { queued in
+            state.items.removeAll { queued in
                 switch queued.item {
                 case .command(.flush(let continuation)): flushes.append(continuation)
                 case .command(.pin(let change)): pins.append(change)
-                default: return true
+                default: return false
                 }
-                return false
+                return true
             }
             restart(&state)
             let removals = state.removals.map { removal in

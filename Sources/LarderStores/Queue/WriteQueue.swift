@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import DequeModule
 import LarderHTTP
 import LarderIO
 import Synchronization
@@ -42,9 +43,7 @@ final class WriteQueue: Sendable {
     }
 
     struct State {
-        var items: [Queued] = []
-        /// Index of the first item that was not taken.
-        var head = 0
+        var items: Deque<Queued> = []
         /// Visible operations.
         var pending = PendingOperations()
         var removals: [Removal] = []
@@ -58,8 +57,6 @@ final class WriteQueue: Sendable {
         var isRefusing = false
         var isClosing = false
         var isClosed = false
-
-        var waiting: Int { items.count - head }
     }
 
     let monitor = Monitor(State())
@@ -168,7 +165,7 @@ final class WriteQueue: Sendable {
             guard !state.isClosed else { return false }
             switch command {
             case .discardEntity, .discardContent, .checkOrphan, .reportCorruption:
-                guard state.waiting < Self.discardLimit else { return false }
+                guard state.items.count < Self.discardLimit else { return false }
             case .removeAll(let removal), .wipe(let removal):
                 // The one that is queued already serves for this one too.
                 let hasTwin =

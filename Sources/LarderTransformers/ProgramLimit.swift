@@ -1,22 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Larder
 
-/// A transformer that waits for a program, until the deadline of the transformation at most.
-struct ProgramTransformer: WaitingTransformer {
-    let threads: TransformerThreads?
-    /// The transformer, where the program has to end by that time.
-    let transformer: @Sendable (TransformDeadline?) -> EntityTransformer
-
-    var transformerDescription: String { transformer(nil).transformerDescription }
-    var fingerprint: String { transformer(nil).fingerprint }
-
-    func applies(to response: Response) -> Bool { transformer(nil).applies(to: response) }
-
-    func process(_ response: Response, until deadline: TransformDeadline?) -> Response {
-        transformer(deadline).process(response)
-    }
-}
-
 /// How long a program may work: its own time limit, or what is left of the transformation's if that is less.
 struct ProgramLimit {
     let end: ContinuousClock.Instant
