@@ -173,6 +173,12 @@ struct HistoryScenarios {
                 let content = try await scene.own("/-/content?url=\(scene.url("/a"))&version=\(number)\(user)")
                 #expect(content.status == 404)
             }
+            // What is stored now is told to the same alone.
+            let page = "/-/content?url=\(scene.url("/a"))"
+            for user in ["anna", "ben"] {
+                #expect(try await scene.own("\(page)&header=X-User:\(user)").text == "\(user)2")
+            }
+            for user in ["", "&header=X-User:cy"] { #expect(try await scene.own(page + user).status == 404) }
             #expect(try await scene.own("/-/resource/wipe?url=\(scene.url("/a"))", "POST").status == 200)
             for user in ["anna", "ben"] { #expect(try await versions(scene, "/a", "&header=X-User:\(user)") == []) }
         }

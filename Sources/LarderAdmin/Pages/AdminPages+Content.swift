@@ -28,7 +28,8 @@ extension AdminPages {
                 if let number = parameters.text("version") {
                     variant = try await version(number, of: subject, fields, proxy, for: request)
                 } else {
-                    variant = await AdminPages.variant(of: subject, fields, proxy)
+                    let partition = partition(of: subject, fields, for: request)
+                    variant = await AdminPages.variant(of: subject, fields, in: partition, proxy)
                 }
                 guard let variant else { throw Problem.unknownResource(subject.url) }
                 let length = variant.content.length
@@ -41,14 +42,16 @@ extension AdminPages {
     }
 
     /// The stored variant selected by a request with these fields, else the newest.
-    private static func variant(of subject: ResourceSubject, _ fields: Fields, _ proxy: Proxy) async -> Variant? {
-        let key = subject.key(in: .shared)
+    private static func variant(
+        of subject: ResourceSubject, _ fields: Fields, in partition: Larder.Partition, _ proxy: Proxy
+    ) async -> Variant? {
+        let key = subject.key(in: partition)
         var variants = proxy.registry.resource(for: key)?.memory.snapshot.variants ?? []
         if variants.isEmpty {
             let configuration = subject.service.configuration(for: subject.uri, method: subject.method)
             variants =
                 await proxy.diskTier?.peek(
-                    key.url, partition: .shared, service: subject.service.name, configuration) ?? []
+                    key.url, partition: partition, service: subject.service.name, configuration) ?? []
         }
         return variants.first { $0.stored.variance.matches(fields) } ?? variants.first
     }

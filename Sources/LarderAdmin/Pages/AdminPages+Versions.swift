@@ -57,7 +57,7 @@ extension AdminPages {
     }
 
     /// That of those who have the fields.
-    private static func partition(
+    static func partition(
         of subject: ResourceSubject, _ fields: Fields, for request: OwnRequest
     ) -> Larder.Partition {
         subject.service.partition(of: fields, for: subject.uri, from: ClientNetwork(isLoopback: request.isLoopback))
