@@ -7,18 +7,13 @@ import Logging
 extension Proxy {
     /// A log of the failures of caches: one line in ten seconds, however many fail.
     static func cacheLog(to logger: Logger, _ time: any TimeSource) -> ModelLog {
-        let quietUntil = Lock<Int64>(.min)
-        return ModelLog(categories: .cache) { _, message in
+        let lines = Lock(RepeatedLines<UInt16>())
+        return ModelLog(categories: .cache) { category, message in
             let now = time.monotonic()
-            let isTold = quietUntil.withLock { quietUntil in
-                guard now >= quietUntil else { return false }
-                quietUntil = now + ProblemLog.interval
-                return true
-            }
-            guard isTold else { return }
+            guard let omitted = lines.withLock({ $0.omitted(category.rawValue, at: now) }) else { return }
             logger.warning(
                 "a cache of the program's own is in trouble; clients get what they would get without it",
-                metadata: ["problem": "\(message)"])
+                metadata: ["problem": "\(message)", "omitted": "\(omitted)"])
         }
     }
 }

@@ -149,7 +149,7 @@ package final class Proxy: Sendable {
     /// The loops' statistics of upstreams, added up for each origin and in the order of their names.
     package func upstreamStatistics() async -> [UpstreamStatistics] {
         var sums: [String: UpstreamStatistics] = [:]
-        for context in state.withLock({ $0.contexts }) {
+        for context in contexts {
             let own = (try? await context.perform { $0.upstream.statistics }) ?? []
             for line in own { sums[line.origin] = sums[line.origin].map { $0.adding(line) } ?? line }
         }
@@ -177,7 +177,6 @@ package final class Proxy: Sendable {
 
     /// One of the loops, in turn.
     func anyContext() throws -> LoopBound<LoopContext> {
-        let contexts = state.withLock { $0.contexts }
         guard let context = contexts.randomElement() else {
             throw UpstreamError(.internalError, "Larder is not running.")
         }
@@ -191,12 +190,12 @@ package final class Proxy: Sendable {
     }
 
     package func closeDoor(of lane: Lane) {
-        for context in state.withLock({ $0.contexts }) { context.execute { $0.clients?.closeDoor(of: lane) } }
+        for context in contexts { context.execute { $0.clients?.closeDoor(of: lane) } }
     }
 
     /// Has every loop report the progress of its loads: the first listener has been added.
     func tellProgress() {
-        for context in state.withLock({ $0.contexts }) { context.execute { $0.ticker.wake() } }
+        for context in contexts { context.execute { $0.ticker.wake() } }
     }
 
     // MARK: Life
@@ -216,7 +215,7 @@ package final class Proxy: Sendable {
                 state.phase = .serving
             }
             scheduleStored()
-            if let sharing { await work.follow(self, sharing, state.withLock { $0.contexts }) }
+            if let sharing { await work.follow(self, sharing, contexts) }
             return addresses
         } catch {
             await drain()
@@ -277,6 +276,8 @@ package final class Proxy: Sendable {
         address == .loopback6(address.port) && all.contains(.loopback4(address.port))
     }
 
+    var contexts: [LoopBound<LoopContext>] { state.withLock { $0.contexts } }
+
     /// Uses `configuration` from now on; running exchanges keep the old one.
     package func apply(_ configuration: ProxyConfiguration) {
         registry.limit = configuration.settings.cache.memory.bytes
@@ -288,11 +289,7 @@ package final class Proxy: Sendable {
         }
         for context in contexts { context.execute { $0.apply(configuration) } }
         scheduleStored()
-    }
-
-    /// Waits until every loop uses the configuration that was applied last.
-    package func settle() async {
-        for context in state.withLock({ $0.contexts }) { await context.turn() }
+        Task { await forgetFormerConfiguration() }
     }
 
     /// Stops accepting, lets running exchanges end within `timeouts.drain`, then ends the loops.
@@ -339,7 +336,7 @@ package final class Proxy: Sendable {
     private func listen(
         on address: SocketAddress, isAdminOnly: Bool = false, overTLS: Bool = false
     ) async throws -> SocketAddress {
-        let contexts = state.withLock { $0.contexts }
+        let contexts = contexts
         let sockets = try ListeningSocket.tcp(
             address, count: contexts.count, isIPv6Only: configuration.settings.listensOnIPv4(port: address.port))
         for (context, socket) in zip(contexts, sockets) {
@@ -368,7 +365,7 @@ package final class Proxy: Sendable {
 
     /// All loops accept from one socket.
     private func share(_ socket: ListeningSocket, isForLanes: Bool = false) async throws -> SocketAddress {
-        for (index, context) in state.withLock({ $0.contexts }).enumerated() {
+        for (index, context) in contexts.enumerated() {
             let own = index == 0 ? socket : try socket.duplicate()
             try await context.perform {
                 try $0.liveClients().listen(on: own, isAdminOnly: false, overTLS: false, isForLanes: isForLanes)

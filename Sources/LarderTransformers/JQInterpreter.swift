@@ -29,6 +29,9 @@ final class JQInterpreter {
                 guard let data else { return }
                 Unmanaged<Reports>.fromOpaque(data).takeUnretainedValue().lines.append(text)
             }, Unmanaged.passUnretained(reports).toOpaque())
+        // `debug` says nothing to anybody, and `input` finds no more values than the one.
+        jq_set_debug_cb(state, { _, message in jv_free(message) }, nil)
+        jq_set_input_cb(state, { _, _ in jv_invalid() }, nil)
         // Without a module search path, libjq fails an assertion at `import`.
         jq_set_attr(state, jv_string("JQ_LIBRARY_PATH"), jv_array())
         let isCompiled = withExtendedLifetime(reports) { jq_compile(state, program) }

@@ -227,6 +227,28 @@ struct DamageTests {
         await store.close()
     }
 
+    @Test func `a log that is deleted while it is used loses nothing, and nobody reads past it`() async throws {
+        let directory = TemporaryDirectory()
+        let log = EventLog()
+        let store = try openStore(directory, log: log)
+        for round in 0..<3 {
+            for number in 0..<40 where number % 3 == round { store.put(key("\(number)"), expected(number)) }
+            await store.flush()
+            directory.delete("larder.db-wal")
+            // The next commit notices.
+            store.put(key("another"), content("another", 100))
+            await store.flush()
+            #expect(log.events.filter { $0 == .logLost }.count == round + 1)
+        }
+        #expect(await check(store) == 40)
+        #expect(!log.events.contains { if case .readFailed = $0 { true } else { false } })
+        #expect(store.statistics.state == .open)
+        await store.close()
+        let reopened = try openStore(directory)
+        #expect(await check(reopened) == 40)
+        await reopened.close()
+    }
+
     @Test func `a schema that is damaged while it is used is noticed by the next reader`() async throws {
         let directory = TemporaryDirectory()
         let log = EventLog()

@@ -160,6 +160,30 @@ struct FullDiskTests {
     }
 
     @Test(.enabled(if: getuid() == 0, "only root can mount a disk"))
+    func `EC-16 a database that may only be read at the start is read, and written to when it may be`() async throws {
+        try await onDisk("32m") { path in
+            let log = EventLog()
+            var settings = StoreSettings(path: path + "/cache", diskLimit: 256 << 20, now: { Timestamp(seconds: 0) })
+            settings.coolDown = .milliseconds(1)
+            let sizes = [3000, 30_000, 90_000]
+            var store = try SQLiteStore.open(settings) { _ in }
+            for size in sizes { store.put(key("\(size)"), content("\(size)", size)) }
+            await store.close()
+            let database = path + "/cache/larder.db"
+            try #require(mount(database, database, nil, UInt(MS_BIND), nil) == 0)
+            try #require(mount(nil, database, nil, UInt(MS_REMOUNT | MS_BIND | MS_RDONLY), nil) == 0)
+            store = try SQLiteStore.open(settings) { log.record($0) }
+            await log.first { $0.isDegraded }
+            for size in sizes { #expect(await store.contents(key("\(size)")) == [content("\(size)", size)]) }
+            #expect(store.statistics.damaged == 0)
+            umount2(database, Int32(MNT_DETACH))
+            await log.first { $0 == .recovered }
+            for size in sizes { #expect(await store.contents(key("\(size)")) == [content("\(size)", size)]) }
+            await store.close()
+        }
+    }
+
+    @Test(.enabled(if: getuid() == 0, "only root can mount a disk"))
     func `EC-16 a disk that is taken away is done without, and what takes its place is used`() async throws {
         try await onDisk("32m") { path in
             let log = EventLog()

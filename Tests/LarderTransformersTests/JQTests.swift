@@ -35,6 +35,15 @@ struct JQTests {
         for n in 0..<20 { #expect(await fixture.transform(#"{"n":\#(n)}"#).text == "\(n + 1)") }
     }
 
+    @Test(arguments: [
+        (".a | debug", "1"), (".a | stderr", "1"), ("[.a, inputs]", "[1]"), ("try input catch 2", "2"),
+        ("input_filename", "null"), ("$ENV.HOME", "null"),
+    ])
+    func `what reads and writes elsewhere finds nothing there`(program: String, result: String) async throws {
+        let fixture = try fixture(program)
+        for _ in 0..<2 { #expect(await fixture.transform(#"{"a":1}"#).text == result) }
+    }
+
     @Test func `many values at a time wait for each other`() async throws {
         let fixture = try fixture("[limit(.; repeat(1))] | add")
         await withTaskGroup(of: String?.self) { group in

@@ -2,6 +2,7 @@
 """Actions of the daemon without being asked: it tells of changes, and asks for what is about to be out of date."""
 
 import json
+import pathlib
 import subprocess
 import time
 
@@ -40,6 +41,37 @@ def on_change(context):
     hooks = [asked for asked in origin.asked if asked.path == "/hook?secret"]
     expect_equal([hook.method for hook in hooks], ["POST"], "requests to the webhook")
     expect("secret" not in daemon.log(), "the log has the webhook's URL")
+
+
+@case("changes", "a program that hangs is not left behind by a daemon that stops")
+def left_behind(context):
+    origin = context.origin({"/a": fresh("one\n", seconds=0)})
+    place = context.directory / "process"
+    daemon = context.daemon(
+        f"services:\n  api:\n    baseURL: {origin.url}\n    configure:\n"
+        f"      - onChange: {{ exec: [/bin/sh, -c, 'echo $$ > \"$0\"; sleep 60 & wait', '{place}'],"
+        " debounce: 10 ms }\n")
+    for content in ("one\n", "two\n"):
+        origin.routes["/a"] = fresh(content, seconds=0)
+        daemon.get("/api/a")
+    eventually("the program runs", lambda: place.exists() and place.read_text().strip())
+    group = int(place.read_text())
+    expect_equal(daemon.stop(), None, "what is wrong with the end of the daemon")
+    daemon.process = None
+    eventually("it is gone, and what it started", lambda: not processes(group))
+
+
+def processes(group):
+    """The processes of a group that run."""
+    found = []
+    for place in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, number = place.read_text().rsplit(")", 1)[1].split()[:3]
+        except OSError:
+            continue
+        if int(number) == group and state not in "ZX":
+            found.append(place.parent.name)
+    return found
 
 
 @case("refresh-ahead", "what is watched stays fresh without a client, and with no credentials of one")

@@ -91,6 +91,13 @@ def with_curl(context):
     expect_in("Proxy-Authorization", done.stderr.decode(), "its advice")
     done = context.run([*get, "-H", f"Proxy-Authorization: {coded}", url])
     expect_equal(done.stdout, b"flour\n", "what larder get prints for a user")
+    done = context.run([context.program, "get", "--url", team.proxy(*BEN), url])
+    expect_equal(done.stdout, b"flour\n", "what it prints for a user of the daemon's URL")
+    for command in (["explain", url], ["list"], ["status"]):
+        done = context.run([context.program, *command, "--url", team.proxy(*BEN)])
+        expect(done.stdout, f"larder {command[0]} prints nothing for a user")
+    done = context.run([context.program, "list", "--url", team.daemon.url], check=False)
+    expect_in("NAME:PASSWORD@", done.stderr.decode(), "the advice of larder list")
     for asked in team.origin.asked:
         expect("proxy-authorization" not in asked.fields, "the origin was told the password")
     log = team.daemon.log()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """SIGHUP: a valid configuration is taken over without dropping anything, an invalid one is not."""
 
+import pathlib
 import time
 
 from cases.configuration import MALFORMED, complaint
@@ -33,6 +34,30 @@ def refused(context):
         expect_equal(daemon.get("/api/thing")[0], 200, f"the gateway after {malformed.kind}")
     if complaints:
         raise Failed(f"{len(complaints)} of {len(MALFORMED)}:\n" + "\n".join(complaints))
+
+
+@case("reload", "no jq process outlives the configuration that it was for")
+def workers(context):
+    origin = context.origin({f"/{number}": fresh('{"a": 1}', type="application/json") for number in range(6)})
+    daemon = context.daemon(
+        f"services:\n  api:\n    baseURL: {origin.url}\n    configure: [{{ pipeline: {{ model: [{{ jq: .a }}] }} }}]\n")
+
+    def running():
+        children = pathlib.Path(f"/proc/{daemon.process.pid}/task").glob("*/children")
+        return sum(len(place.read_text().split()) for place in children)
+
+    first = 0
+    for number in range(6):
+        expect_equal(daemon.get(f"/api/{number}")[2], b"1", "the transformed content")
+        first = first or running()
+        start = len(daemon.log())
+        daemon.reload()
+        daemon.wait_for_log("the configuration was read again", start)
+    deadline = time.monotonic() + 20
+    # The process of the configuration that the daemon began with stays.
+    while running() > first + 1 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    expect(running() <= first + 1, f"{running()} jq processes after six reloads, {first} before")
 
 
 @case("reload", "a valid new configuration is taken over, and a response in flight goes on")

@@ -16,6 +16,9 @@ extension ResourceMemory {
         return value
     }
 
+    /// Lets go of the configuration: it is over, and what it has (transformers, programs) must not outlast it here.
+    package func forgetConfiguration() { state.withLock { $0.configuration = nil } }
+
     /// Has the variants see `policy` from now on: the configuration has changed.
     package func judge(by policy: CachePolicy) {
         for old in snapshot.variants {

@@ -246,7 +246,8 @@ package final class Daemon: Sendable {
         store.inlineLimit = settings.cache.inlineLimit.bytes
         store.maxObject = Int64(settings.cache.maxObject.bytes)
         store.queueLimit = 24 << 20
-        return try SQLiteStore.open(store) { event in event.log(to: logger) }
+        let log = StoreLog(logger, time)
+        return try SQLiteStore.open(store) { log.note($0) }
     }
 
     /// - Parameter kept: the service of that name, if it is unchanged.

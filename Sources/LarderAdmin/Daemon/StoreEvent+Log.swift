@@ -1,11 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderIO
+import LarderProxy
 import LarderStores
 import Logging
 
+/// The log of a store: of what happens to one entity after the other, a line in ten seconds.
+final class StoreLog: Sendable {
+    private enum Subject {
+        case reading, damage
+    }
+
+    private let logger: Logger
+    private let time: any TimeSource
+    private let lines = Lock(RepeatedLines<Subject>())
+
+    init(_ logger: Logger, _ time: any TimeSource) {
+        self.logger = logger
+        self.time = time
+    }
+
+    func note(_ event: StoreEvent) {
+        let subject: Subject
+        switch event {
+        case .readFailed: subject = .reading
+        case .damagedEntity, .damagedContent: subject = .damage
+        default: return event.log(to: logger)
+        }
+        let now = time.monotonic()
+        guard let omitted = lines.withLock({ $0.omitted(subject, at: now) }) else { return }
+        var logger = logger
+        if omitted > 0 { logger[metadataKey: "omitted"] = "\(omitted)" }
+        event.log(to: logger)
+    }
+}
+
 extension StoreEvent {
     /// Logs the event at its level.
-    func log(to logger: Logger) {
+    fileprivate func log(to logger: Logger) {
         switch self {
         case .migrated(let steps):
             logger.notice(
@@ -21,6 +53,9 @@ extension StoreEvent {
             logger.error(
                 "the database was damaged and is kept under another name; a new one was begun",
                 metadata: ["path": "\(path)", "reason": "\(reason)"])
+        case .logLost:
+            logger.error(
+                "the database's log (-wal) was deleted or replaced while it was used; both were brought together")
         case .databaseLost:
             logger.error("the database was deleted or replaced while it was used; a new one was begun")
         case .damagedEntity(let url, let reason):

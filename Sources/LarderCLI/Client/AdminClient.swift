@@ -88,6 +88,8 @@ struct AdminClient {
         case .connect(let code) where isOverTCP:
             return CommandFailure(
                 "nobody answers at \(place?.authority ?? "?"): \(String(cString: strerror(code)))", advice: starting)
+        case .unknownHost:
+            return CommandFailure("there is no host '\(place?.host ?? "?")'", advice: "correct its name in `--url`")
         case .connect(ENOENT), .connect(ENOTDIR):
             return nobody("there is no socket \(([socket] + others).joined(separator: ", nor "))", starting)
         case .connect(ECONNREFUSED):

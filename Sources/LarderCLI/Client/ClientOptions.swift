@@ -15,7 +15,7 @@ struct ClientOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The daemon's address, for what only reads (default: $LARDER_URL, else http://localhost:3128 where the socket "
-                + "is not this user's).", valueName: "url"))
+                + "is not this user's); with NAME:PASSWORD@ where it has users.", valueName: "url"))
     var url: String?
 
     @Flag(help: "Print the answer as JSON.")
@@ -74,7 +74,9 @@ struct ClientOptions: ParsableArguments {
         let text = url ?? (socket == nil ? environment["LARDER_URL"] : nil)
         if let text {
             guard let place = TCPPlace(text) else {
-                throw CommandFailure("'\(text)' is no address of a daemon", advice: "write it as http://localhost:3128")
+                let shown = text.lastIndex(of: "@").map { "…\(text[$0...])" } ?? text
+                throw CommandFailure(
+                    "'\(shown)' is no address of a daemon", advice: "write it as http://localhost:3128")
             }
             return AdminClient(socket: "", place: place, isOverTCP: true)
         }

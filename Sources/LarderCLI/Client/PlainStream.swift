@@ -9,9 +9,13 @@ struct PlainStream: ~Copyable {
     private let descriptor: Int32
     /// The `Host` of requests on it.
     let host: String
+    /// The `Proxy-Authorization` of requests on it, if any.
+    private let credentials: String?
 
     enum Failure: Error {
         case pathTooLong
+        /// The host's name has no address.
+        case unknownHost
         case connect(Int32)
         case transfer(Int32)
         case tooLarge
@@ -25,7 +29,7 @@ struct PlainStream: ~Copyable {
             switch self {
             case .connect(let code): [ENOENT, ENOTDIR, ECONNREFUSED, EACCES, EPERM].contains(code)
             case .pathTooLong: true
-            case .transfer, .tooLarge, .malformed, .endedEarly: false
+            case .unknownHost, .transfer, .tooLarge, .malformed, .endedEarly: false
             }
         }
     }
@@ -34,6 +38,7 @@ struct PlainStream: ~Copyable {
     init(path: String, seconds: Int) throws(Failure) {
         descriptor = try PlainStream.connectedDescriptor(path: path, seconds: seconds)
         host = "localhost"
+        credentials = nil
     }
 
     /// The same over TCP, to the first address of the host that accepts the connection.
@@ -41,7 +46,7 @@ struct PlainStream: ~Copyable {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         var list: UnsafeMutablePointer<addrinfo>?
-        guard getaddrinfo(place.host, String(place.port), &hints, &list) == 0 else { throw .connect(EHOSTUNREACH) }
+        guard getaddrinfo(place.host, String(place.port), &hints, &list) == 0 else { throw .unknownHost }
         defer { freeaddrinfo(list) }
         var code = ECONNREFUSED
         var next = list
@@ -53,6 +58,7 @@ struct PlainStream: ~Copyable {
                 if connect(made, address.ai_addr, address.ai_addrlen) == 0 {
                     descriptor = made
                     host = place.authority
+                    credentials = place.credentials
                     return
                 }
                 code = errno
@@ -92,7 +98,10 @@ struct PlainStream: ~Copyable {
     func send(
         _ method: String, _ target: String, host: String? = nil, _ fields: [String], content: [UInt8] = []
     ) throws(Failure) {
-        let lines = ["\(method) \(target) HTTP/1.1", "Host: \(host ?? self.host)", "Connection: close"] + fields
+        var lines = ["\(method) \(target) HTTP/1.1", "Host: \(host ?? self.host)", "Connection: close"] + fields
+        if let credentials, !fields.contains(where: { $0.lowercased().hasPrefix("proxy-authorization:") }) {
+            lines.append("Proxy-Authorization: \(credentials)")
+        }
         try send(Array(lines.map { $0 + "\r\n" }.joined().utf8) + [0x0D, 0x0A] + content)
     }
 

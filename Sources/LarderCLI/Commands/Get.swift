@@ -88,7 +88,7 @@ struct Get: ParsableCommand {
         do throws(PlainStream.Failure) {
             stream = try PlainStream(to: place, seconds: AdminClient.patience)
         } catch {
-            throw CommandFailure("nobody answers at \(place.authority)", advice: "start it with `larder serve`")
+            throw AdminClient(socket: "", place: place, isOverTCP: true).failure(error)
         }
         do throws(PlainStream.Failure) {
             try stream.send("GET", url, host: isPath ? "localhost:\(place.port)" : authority, fields)

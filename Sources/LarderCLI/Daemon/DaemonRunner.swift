@@ -60,6 +60,7 @@ enum DaemonRunner {
             .stopping, .status("Waiting for running responses to end."), .extendTimeout(patience + .seconds(30)))
         logger.notice("stopping", metadata: ["connections": "\(daemon.proxy.openConnections)"])
         await daemon.proxy.drain()
+        ChildProcess.killAll()
         logger.notice("stopped")
         // Until here a second signal is handled.
         withExtendedLifetime(signals) {}
@@ -170,7 +171,10 @@ private struct SignalStream {
                 try SignalSource([.terminate, .interrupt, .hangUp], on: loop) { signal in
                     if signal != .hangUp {
                         // Responses queued for the store may be lost, as after a kill; nothing else is.
-                        if isEnding { _exit(EXIT_FAILURE) }
+                        if isEnding {
+                            ChildProcess.killAll()
+                            _exit(EXIT_FAILURE)
+                        }
                         isEnding = true
                     }
                     continuation.yield(signal)

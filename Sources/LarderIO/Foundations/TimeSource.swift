@@ -26,10 +26,19 @@ package struct SystemTime: TimeSource {
 
     package func monotonic() -> Int64 { Self.read(CLOCK_MONOTONIC) }
 
+    /// Seconds; a few less than there are, so that little is added to the last ones in vain.
+    private static let limit: Int64 = 9_223_372_000
+
     static func read(_ clock: clockid_t) -> Int64 {
         var time = timespec()
         clock_gettime(clock, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+        return nanoseconds(of: time)
+    }
+
+    /// Nanoseconds end in the year 2262; the clock of a machine may be set to any time.
+    static func nanoseconds(of time: timespec) -> Int64 {
+        let seconds = min(max(Int64(time.tv_sec), -SystemTime.limit), SystemTime.limit)
+        return seconds * 1_000_000_000 + Int64(time.tv_nsec)
     }
 }
 

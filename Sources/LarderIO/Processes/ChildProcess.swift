@@ -42,6 +42,8 @@ package final class ChildProcess {
     package private(set) var complaint: [UInt8] = []
 
     private static let complaintLimit = 4_096
+    /// The children that run, or have ended and still have their number.
+    private static let running = Lock<Set<pid_t>>([])
 
     /// Starts the program at `path`, which is an absolute path. `arguments` do not contain the program's name;
     /// `environment` is all of its environment, as `NAME=value`.
@@ -64,6 +66,7 @@ package final class ChildProcess {
         }
         guard result > 0 else { throw IOError(errno: -result, operation: "start \(path)") }
         process = result
+        ChildProcess.running.withLock { _ = $0.insert(result) }
         ending = Descriptor(pidfd)
         self.input = input
         self.output = output
@@ -118,10 +121,16 @@ package final class ChildProcess {
         }
     }
 
+    /// Kills all children and their descendants: this process is about to end, and nobody would after that.
+    package static func killAll() {
+        running.withLock { for process in $0 { kill(-process, SIGKILL) } }
+    }
+
     /// Kills the process and its descendants, unless it has ended by itself, and returns how it ended.
     @discardableResult
     package func end() -> Ending {
         if let ended { return ended }
+        ChildProcess.running.withLock { _ = $0.remove(process) }
         kill(-process, SIGKILL)
         var status: Int32 = 0
         while waitpid(process, &status, 0) < 0, errno == EINTR {}

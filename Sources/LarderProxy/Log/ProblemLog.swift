@@ -5,24 +5,14 @@ import LarderRules
 import Logging
 
 /// Log lines about Larder's own 5xx responses: the origin, the failure, the remedy. One for each origin and kind of
-/// failure in `interval`, however many requests fail. Confined to its loop.
+/// failure in ten seconds, however many requests fail. Confined to its loop.
 struct ProblemLog {
     private struct Subject: Hashable {
         let authority: String
         let error: ProxyStatus.ErrorType
     }
 
-    private struct Silence {
-        let until: Int64
-        var omitted = 0
-    }
-
-    /// Nanoseconds during which the same line is not repeated.
-    static let interval: Int64 = 10_000_000_000
-    /// The most subjects remembered.
-    static let limit = 256
-
-    private var silences: [Subject: Silence] = [:]
+    private var lines = RepeatedLines<Subject>()
 
     /// Whether the problem is logged: a failure of the origin or of Larder, not a refusal.
     private static func isFailure(_ problem: Problem) -> Bool {
@@ -34,13 +24,7 @@ struct ProblemLog {
     mutating func note(_ problem: Problem, about uri: TargetURI, at now: Int64, to logger: Logger) {
         guard Self.isFailure(problem) else { return }
         let subject = Subject(authority: uri.isEmpty ? "-" : uri.authority, error: problem.proxyError)
-        if let silence = silences[subject], silence.until > now {
-            silences[subject]?.omitted += 1
-            return
-        }
-        let omitted = silences[subject]?.omitted ?? 0
-        if silences.count >= Self.limit { silences = silences.filter { $0.value.until > now } }
-        if silences.count < Self.limit { silences[subject] = Silence(until: now + Self.interval) }
+        guard let omitted = lines.omitted(subject, at: now) else { return }
         logger.warning(
             "a request was answered with an error",
             metadata: [

@@ -27,7 +27,8 @@ extension Problem {
             status: 401, title: "Authentication required", proxyError: .httpRequestDenied,
             detail: "With `access.users`, this page of Larder's own is for its users, and for the `larder` command of "
                 + "whoever may use its socket.",
-            advice: "Give name and password of a user, as `curl --user NAME` does, or use the `larder` command.")
+            advice: "Give name and password of a user, as `curl --user NAME` and "
+                + "`larder --url http://NAME:PASSWORD@HOST:PORT` do, or use the daemon's socket.")
         problem.fields["WWW-Authenticate"] = challenge
         return problem
     }()

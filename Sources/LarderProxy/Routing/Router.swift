@@ -298,10 +298,11 @@ package final class Router: Sendable {
     }
 
     /// Whether `host` addresses Larder. Any other name is refused, so that a page cannot read anything by DNS
-    /// rebinding.
+    /// rebinding; and so are names under `localhost` that are no service's, as a page may still be open that came from
+    /// a service of that name.
     private func isOurs(_ host: String?, _ client: Client) -> Bool {
         guard let host else { return true }
-        return Router.isLoopbackName(host) || host == client.localHost
+        return !host.hasSuffix(HostLabel.suffix) && Router.isLoopbackName(host) || host == client.localHost
             || hosts.contains { $0.matches(host: host, port: client.localPort) }
     }
 

@@ -39,6 +39,8 @@ package enum StoreEvent: Hashable, Sendable {
     case setAside(path: String, reason: String)
     /// The database was deleted or replaced while it was in use; an empty one was created.
     case databaseLost
+    /// The database's log was deleted or replaced while it was in use; what was in it is in the database now.
+    case logLost
     /// A stored entity was damaged; it has been removed.
     case damagedEntity(url: String, reason: String)
     /// Stored content was damaged; it has been removed.
@@ -66,6 +68,7 @@ extension StoreEvent: CustomStringConvertible {
         case .recovered: "Writing works again."
         case .setAside(let path, let reason): "The database was set aside as \(path): \(reason)"
         case .databaseLost: "The database was deleted or replaced by someone else; another was begun."
+        case .logLost: "The database's log was deleted or replaced by someone else; its content was kept."
         case .damagedEntity(let url, let reason):
             "The entity of \(StoreEvent.shown(url)) was damaged and was removed: \(reason)"
         case .damagedContent(let digest, let reason): "The content \(digest) was damaged and was removed: \(reason)"

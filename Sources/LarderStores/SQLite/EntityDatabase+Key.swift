@@ -28,6 +28,13 @@ extension ContentKey {
         return Finding(key: key, isLost: isLost)
     }
 
+    /// That of a database that can only be read; nil without one.
+    static func stored(at path: String) -> ContentKey? {
+        guard KeyedHashing.isPossible, let connection = try? Connection(path: path, isWriter: false) else { return nil }
+        connection.leaveLogOnClose()
+        return (try? stored(in: connection)).flatMap(\.self)
+    }
+
     private static func stored(in connection: Connection) throws(SQLiteFailure) -> ContentKey? {
         let statement = try connection.prepare(
             """

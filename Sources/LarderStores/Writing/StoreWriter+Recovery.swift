@@ -7,7 +7,14 @@ import LarderIO
 extension StoreWriter {
     /// Opens the database, or a new one if there is none or only an unusable one.
     func open() throws {
-        try createFile()
+        do {
+            try createFile()
+        } catch {
+            // The content can be read all the same, and checked with its key.
+            if core.key == nil { core.use(ContentKey.stored(at: core.databasePath)) }
+            throw error
+        }
+        removeUselessLog()
         do {
             try openExisting()
         } catch  where error.isDamage {
@@ -17,7 +24,10 @@ extension StoreWriter {
             try openExisting()
         }
         identity = Directory.Identity(path: core.databasePath)
+        logIdentity = currentLogIdentity
     }
+
+    private var currentLogIdentity: Directory.Identity? { Directory.Identity(path: core.databasePath + "-wal") }
 
     private func openExisting() throws(SQLiteFailure) {
         let settings = core.settings
@@ -94,6 +104,18 @@ extension StoreWriter {
         throw .corrupt("its header says that it may only be read")
     }
 
+    /// SQLite gives the log the mode of the database: readers of one that could only be read have left an empty one that
+    /// cannot be written either.
+    private func removeUselessLog() {
+        let path = core.databasePath + "-wal"
+        guard fileLength(path) == 0, access(path, F_OK) == 0, access(path, W_OK) != 0 else { return }
+        core.readers.withoutTools {
+            guard let directory = try? core.files.directory.open() else { return }
+            for name in Self.databaseFiles.dropFirst() { directory.remove(name) }
+            core.beginGeneration()
+        }
+    }
+
     private func createFile() throws(DiskFailure) {
         Glibc.close(try core.files.directory.open().open(StoreDirectory.databaseName, O_RDWR | O_CREAT))
     }
@@ -101,10 +123,21 @@ extension StoreWriter {
     /// The database, its log and the index of that.
     private static let databaseFiles = ["", "-wal", "-shm"].map { StoreDirectory.databaseName + $0 }
 
-    /// Detects that the database was deleted or replaced. Writes to it would be lost.
+    /// Detects that the database was deleted or replaced: writes to it would be lost. Or its log: whoever opens the
+    /// database then makes another, and reads nothing.
     func checkIdentity() {
-        guard database != nil, identity != Directory.Identity(path: core.databasePath) else { return }
-        replaceDatabase { core.emit(.databaseLost) }
+        guard let database else { return }
+        guard identity == Directory.Identity(path: core.databasePath) else {
+            return replaceDatabase { core.emit(.databaseLost) }
+        }
+        guard let logIdentity else { return logIdentity = currentLogIdentity }
+        guard logIdentity != currentLogIdentity else { return }
+        core.readers.withoutTools { _ = try? checkpoint(database.connection, .truncate) }
+        replaceDatabase {
+            guard let directory = try? core.files.directory.open() else { return }
+            for name in Self.databaseFiles.dropFirst() { directory.remove(name) }
+            core.emit(.logLost)
+        }
     }
 
     /// The database is damaged: renames it for later inspection, and creates another.

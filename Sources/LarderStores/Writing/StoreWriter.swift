@@ -17,6 +17,8 @@ final class StoreWriter {
     private var removals: [Removal] = []
     /// The identity of the database file, to detect its deletion or replacement.
     var identity: Directory.Identity?
+    /// The same of its log.
+    var logIdentity: Directory.Identity?
     /// The connection's limit on the log.
     var loggedBytes: Int64 = 0
     private var marksWrittenAt = monotonicNow()

@@ -41,11 +41,18 @@ struct WatchingTextTests {
     @Test(arguments: [
         ("http://localhost:3128", "localhost:3128"), ("http://localhost:3128/", "localhost:3128"),
         ("127.0.0.1:9", "127.0.0.1:9"), ("http://[::1]:9", "[::1]:9"), ("localhost", "localhost:3128"),
+        ("http://anna:p%40ss@[::1]:9", "[::1]:9"), ("anna:p@ss@localhost", "localhost:3128"),
     ])
     func `a daemon's address`(text: String, authority: String) { #expect(TCPPlace(text)?.authority == authority) }
 
-    @Test(arguments: ["", "https://localhost:3128", "http://localhost:3128/x", "localhost:x", ":3128"])
+    @Test(arguments: ["", "https://localhost:3128", "http://localhost:3128/x", "localhost:x", ":3128", "a:b@"])
     func `what is no address of a daemon`(text: String) { #expect(TCPPlace(text) == nil) }
+
+    @Test func `name and password of a daemon's address`() {
+        let place = TCPPlace("http://anna:flour%3A%201%20kg+@localhost:9")
+        #expect(place?.credentials == "Basic YW5uYTpmbG91cjogMSBrZys=")
+        #expect(TCPPlace("localhost:9")?.credentials == nil)
+    }
 
     private static let note = """
         {"event": "request", "method": "GET", "url": "https://api.test/a", "outcome": "hit", "status": 200, "bytes": 2048,

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Lines of a log about what happens again and again: one for each subject in `interval`, with the number of those that
+/// were left out before it.
+package struct RepeatedLines<Subject: Hashable & Sendable>: Sendable {
+    private struct Silence {
+        let until: Int64
+        var omitted = 0
+    }
+
+    /// Nanoseconds during which a subject is not repeated.
+    package static var interval: Int64 { 10_000_000_000 }
+    /// The most subjects remembered.
+    package static var limit: Int { 256 }
+
+    private var silences: [Subject: Silence] = [:]
+
+    package init() {}
+
+    /// How many lines about the subject were left out, if there is to be one now.
+    ///
+    /// - Parameter now: in monotonic nanoseconds.
+    package mutating func omitted(_ subject: Subject, at now: Int64) -> Int? {
+        if let silence = silences[subject], silence.until > now {
+            silences[subject]?.omitted += 1
+            return nil
+        }
+        let omitted = silences[subject]?.omitted ?? 0
+        if silences.count >= Self.limit { silences = silences.filter { $0.value.until > now } }
+        if silences.count < Self.limit { silences[subject] = Silence(until: now + Self.interval) }
+        return omitted
+    }
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+
+extension Proxy {
+    /// Waits until every loop uses the configuration that was applied last.
+    package func settle() async {
+        for context in contexts { await context.turn() }
+    }
+
+    /// Has the Resources let go of the configuration before this one, with its transformers and their programs: one that
+    /// nobody asks for would keep it.
+    func forgetFormerConfiguration() async {
+        await settle()
+        registry.forEach { $0.memory.forgetConfiguration() }
+    }
+}
