@@ -27,11 +27,15 @@ extension RecordedExchange {
         guard !content.isEmpty else { return (clean, content) }
         let codings = ContentCodings(fields[.contentEncoding])
         clean.remove(.contentEncoding)
-        guard let decoded = try? codings.decode(content, limit: Recording.contentLimit) else {
-            return (clean, Array(SecretText.replacement.utf8))
-        }
-        return (clean, SecretText.scrubbed(decoded, type: fields[.contentType]))
+        let decoded = try? codings.decode(content, limit: Recording.contentLimit)
+        let cleanContent =
+            decoded.map { SecretText.scrubbed($0, type: fields[.contentType]) } ?? Array(SecretText.replacement.utf8)
+        if cleanContent != content { for digest in digests { clean.remove(digest) } }
+        return (clean, cleanContent)
     }
+
+    /// Fields that would tell those who check them that the content is another (RFC 9530).
+    private static let digests: [FieldName] = ["Content-Digest", "Repr-Digest", "Digest", "Content-MD5"]
 }
 
 extension Recording {

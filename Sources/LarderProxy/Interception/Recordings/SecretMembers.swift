@@ -64,7 +64,7 @@ struct SecretMembers {
             plainStart = value
             let isSecret = secretNesting == nil && SecretName.isOne(String(decoding: string.octets, as: UTF8.self))
             if isSecret, value < text.count { replaceValue() }
-        } else if secretNesting != nil {
+        } else if secretNesting != nil || string.breaksOff(text) {
             replace(to: string.end)
         } else {
             clean += string.isWhole ? SecretMembers.clean(string, text[position..<string.end]) : []
@@ -105,6 +105,9 @@ struct SecretMembers {
         var end: Int
         /// Whether it has its last quotation mark: not where its line or the text ends before, as in other text.
         var isWhole = false
+
+        /// Whether the text ends within it, and it may have JSON in it.
+        func breaksOff(_ text: [UInt8]) -> Bool { !isWhole && hasEscapes && end == text.count }
     }
 
     /// The string that begins at that quotation mark.
