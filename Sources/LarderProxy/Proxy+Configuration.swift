@@ -12,6 +12,10 @@ extension Proxy {
     /// nobody asks for would keep it.
     func forgetFormerConfiguration() async {
         await settle()
-        registry.forEach { $0.memory.forgetConfiguration() }
+        let services = configuration.router.table
+        registry.forEach { resource in
+            let service = services.numbered(resource.key.serviceNumber)
+            resource.memory.forgetConfiguration(before: service?.configurationVersion)
+        }
     }
 }

@@ -12,12 +12,25 @@ extension ResourceMemory {
             return value
         }
         let value = make()
-        state.withLock { $0.configuration = (version, value) }
+        state.withLock { state in
+            // A load that a former one began may end only now.
+            if version >= state.configuration?.version ?? 0 { state.configuration = (version, value) }
+        }
         return value
     }
 
-    /// Lets go of the configuration: it is over, and what it has (transformers, programs) must not outlast it here.
-    package func forgetConfiguration() { state.withLock { $0.configuration = nil } }
+    /// Lets go of a configuration before this version, and of any for nil: what it has (transformers, programs) must not
+    /// outlast it here.
+    package func forgetConfiguration(before version: UInt64?) {
+        state.withLock { state in
+            if let version {
+                if version > state.configuration?.version ?? 0 { state.configuration = (version, nil) }
+            } else if let latest = state.configuration, latest.value != nil {
+                // The next that its service may have, should it come back.
+                state.configuration = (latest.version + 1, nil)
+            }
+        }
+    }
 
     /// Has the variants see `policy` from now on: the configuration has changed.
     package func judge(by policy: CachePolicy) {

@@ -56,7 +56,7 @@ package final class ResourceMemory: Sendable {
         /// Counts invalidations of the Resource, for loads and reads begun before one (B-05).
         var invalidationGeneration: UInt64 = 0
         var generation: UInt64 { wipeGeneration &+ invalidationGeneration }
-        var configuration: (version: UInt64, value: any AnyObject & Sendable)?
+        var configuration: (version: UInt64, value: (any AnyObject & Sendable)?)?
         var unstored: UnstoredResponse?
         /// The mark of `invalidations` up to which everything here is good.
         var checked: UInt64 = 0

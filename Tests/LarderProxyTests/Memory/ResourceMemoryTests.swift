@@ -34,6 +34,30 @@ struct ResourceMemoryTests {
         #expect(memory.snapshot.candidates.count == 2)
     }
 
+    @Test func `a configuration that is over is kept no longer, and not again by a load that began with it`() {
+        final class Effective: Sendable {}
+        weak var kept: Effective?
+        func use(_ version: UInt64) {
+            kept = memory.configuration(version: version) { Effective() }
+        }
+        use(1)
+        #expect(kept != nil)
+        memory.forgetConfiguration(before: 2)
+        #expect(kept == nil)
+        use(1)
+        #expect(kept == nil)
+        use(2)
+        memory.forgetConfiguration(before: 2)
+        #expect(kept != nil)
+        // Its service is gone, and comes back later.
+        for _ in 0..<3 { memory.forgetConfiguration(before: nil) }
+        #expect(kept == nil)
+        use(2)
+        #expect(kept == nil)
+        use(3)
+        #expect(kept != nil)
+    }
+
     @Test func `the oldest of too many variants goes`() {
         for number in 0..<20 {
             memory.land(.variant("\(number)", fields: ["Vary": "X-Number"], request: ["X-Number": "\(number)"]))
