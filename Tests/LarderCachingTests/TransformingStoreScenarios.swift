@@ -70,24 +70,6 @@ struct TransformingStoreScenarios {
         }
     }
 
-    @Test func `nothing is left of a configuration after a reload, though its resources are`() async throws {
-        final class Tool: Sendable {}
-        weak var tool: Tool?
-        func entry() -> ConfigurationEntry {
-            let new = Tool()
-            tool = new
-            return Base.closure("with a tool") { response in withExtendedLifetime(new) { response } }
-        }
-        try await Base.run(entry()) { (scene) async throws in
-            scene.origin.answer { _ in .ok(Self.fresh, content: "a") }
-            _ = try await scene.get("/a")
-            #expect(tool != nil)
-            try await scene.reload { $0.services[0].declare = nil }
-            try await eventually("the tool is let go of") { tool == nil }
-            #expect(scene.resource("/a") != nil)
-        }
-    }
-
     @Test func `who asks after a reload does not wait for a load of the configuration before`() async throws {
         let runs = Recorder<String>()
         try await Base.run(Base.entry(Base.Counting(runs: runs, word: "one"))) { (scene) async throws in
