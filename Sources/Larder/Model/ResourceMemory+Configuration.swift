@@ -7,14 +7,12 @@ package import LarderRules
 extension ResourceMemory {
     /// The configuration of this Resource, computed by `make` once for each `version`.
     package func configuration<Value: AnyObject & Sendable>(version: UInt64, make: () -> Value) -> Value {
-        if let known = state.withLock({ $0.configuration }), known.version == version, let value = known.value as? Value
-        {
-            return value
-        }
+        let known = state.withLock { $0.configuration }
+        if known.version == version, let value = known.value as? Value { return value }
         let value = make()
         state.withLock { state in
             // A load that a former one began may end only now.
-            if version >= state.configuration?.version ?? 0 { state.configuration = (version, value) }
+            if version >= state.configuration.version { state.configuration = (version, value) }
         }
         return value
     }
@@ -23,11 +21,12 @@ extension ResourceMemory {
     /// outlast it here.
     package func forgetConfiguration(before version: UInt64?) {
         state.withLock { state in
+            let (latest, value) = state.configuration
             if let version {
-                if version > state.configuration?.version ?? 0 { state.configuration = (version, nil) }
-            } else if let latest = state.configuration, latest.value != nil {
+                if version > latest { state.configuration = (version, nil) }
+            } else if value != nil {
                 // The next that its service may have, should it come back.
-                state.configuration = (latest.version + 1, nil)
+                state.configuration = (latest + 1, nil)
             }
         }
     }

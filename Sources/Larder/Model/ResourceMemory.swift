@@ -56,7 +56,8 @@ package final class ResourceMemory: Sendable {
         /// Counts invalidations of the Resource, for loads and reads begun before one (B-05).
         var invalidationGeneration: UInt64 = 0
         var generation: UInt64 { wipeGeneration &+ invalidationGeneration }
-        var configuration: (version: UInt64, value: (any AnyObject & Sendable)?)?
+        /// The latest version that was seen, and what it is for this Resource, once that was asked for.
+        var configuration: (version: UInt64, value: (any AnyObject & Sendable)?) = (0, nil)
         var unstored: UnstoredResponse?
         /// The mark of `invalidations` up to which everything here is good.
         var checked: UInt64 = 0

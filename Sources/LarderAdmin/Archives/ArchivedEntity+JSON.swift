@@ -20,7 +20,7 @@ extension ArchivedEntity {
         object["status"] = .integer(status.rawValue)
         var lines: [JSONValue] = []
         fields.forEachLine { _, spelling, value in
-            lines.append([.string(String(decoding: spelling, as: UTF8.self)), .string(Self.text(value))])
+            lines.append([.string(String(decoding: spelling, as: UTF8.self)), .string(String(latin1: value))])
         }
         object["fields"] = .array(lines)
         if !selectors.isEmpty {
@@ -28,7 +28,7 @@ extension ArchivedEntity {
                 selectors.map { selector in
                     [
                         .string("\(selector.name)"),
-                        selector.value.map { .string($0.withUnsafeBytes { Self.text($0) }) } ?? .null,
+                        selector.value.map { .string(String(latin1: $0)) } ?? .null,
                     ]
                 })
         }
@@ -99,7 +99,7 @@ extension ArchivedEntity {
         var fields = Fields()
         for line in lines {
             guard let pair = line.array, pair.count == 2, let spelling = pair[0].string, FieldName(spelling) != nil,
-                let value = pair[1].string.flatMap({ octets($0) }), isFieldValue(value)
+                let value = pair[1].string?.latin1, isFieldValue(value)
             else { throw Refusal(description: "it has a field that no message may have") }
             Array(spelling.utf8).withUnsafeBytes { spelling in
                 value.withUnsafeBytes { fields.appendReceived(spelling: spelling, value: $0) }
@@ -121,31 +121,17 @@ extension ArchivedEntity {
                 throw Refusal(description: "`vary` of its head is not as it must be")
             }
             if pair[1] == .null { return Selector(name: name, value: nil) }
-            guard let value = pair[1].string.flatMap({ octets($0) }), isFieldValue(value) else {
+            guard let value = pair[1].string?.latin1, isFieldValue(value) else {
                 throw Refusal(description: "`vary` of its head is not as it must be")
             }
             return Selector(name: name, value: value)
         }
     }
 
-    /// Field values are octets; each is one character here.
-    private static func text(_ octets: UnsafeRawBufferPointer) -> String {
-        String(decoding: octets.map { UInt16($0) }, as: UTF16.self)
-    }
-
-    private static func octets(_ text: String) -> [UInt8]? {
-        var octets: [UInt8] = []
-        for scalar in text.unicodeScalars {
-            guard let octet = UInt8(exactly: scalar.value) else { return nil }
-            octets.append(octet)
-        }
-        return octets
-    }
-
     /// Blanks around values are no part of them (RFC 9110 §5.5).
     private static func isFieldValue(_ octets: [UInt8]) -> Bool {
-        func isBlank(_ octet: UInt8?) -> Bool { octet == 0x20 || octet == 0x09 }
-        return !isBlank(octets.first) && !isBlank(octets.last)
+        guard let first = octets.first, let last = octets.last else { return true }
+        return !ASCII.isBlank(first) && !ASCII.isBlank(last)
             && octets.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
     }
 }

@@ -81,9 +81,9 @@ enum HTTPArchive {
     private static func headers(_ fields: Fields) -> JSONValue {
         var lines: [JSONValue] = []
         fields.forEachLine { _, spelling, value in
-            // Field values are octets; each is one character here.
-            let text = String(decoding: value.map { UInt16($0) }, as: UTF16.self)
-            lines.append(["name": .string(String(decoding: spelling, as: UTF8.self)), "value": .string(text)])
+            lines.append([
+                "name": .string(String(decoding: spelling, as: UTF8.self)), "value": .string(String(latin1: value)),
+            ])
         }
         return .array(lines)
     }

@@ -19,7 +19,7 @@ enum ShownFields {
         var lines: [String] = []
         fields.forEachLine { _, spelling, octets in
             let name = FieldName(token: spelling)
-            let text = String(decoding: octets.map { UInt16($0) }, as: UTF16.self)
+            let text = String(latin1: octets)
             lines.append("\(String(decoding: spelling, as: UTF8.self)): \(value(text, of: name))")
         }
         return lines

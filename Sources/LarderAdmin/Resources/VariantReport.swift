@@ -95,7 +95,7 @@ struct VariantReport {
     var selectors: [String] {
         if stored.variance.matchesNothing { return ["Vary: * (no request)"] }
         return stored.variance.selectors.map { selector in
-            let value = selector.value.map { String(decoding: $0.map { UInt16($0) }, as: UTF16.self) }
+            let value = selector.value.map { String(latin1: $0) }
             let shown = value.map { isForOne ? ShownFields.redacted : ShownFields.value($0, of: selector.name) }
             return "\(selector.name): \(shown ?? "(absent)")"
         }

@@ -248,12 +248,7 @@ public struct Fields: Sendable {
         return zip(range, name.other.utf8).allSatisfy { ASCII.lowercased(bytes[$0]) == $1 }
     }
 
-    /// ISO-8859-1, so that every octet becomes one character and back.
-    private func string(_ range: Range<Int>) -> String {
-        let octets = bytes[range]
-        if octets.allSatisfy({ $0 < 0x80 }) { return String(decoding: octets, as: UTF8.self) }
-        return String(String.UnicodeScalarView(octets.map { Unicode.Scalar($0) }))
-    }
+    private func string(_ range: Range<Int>) -> String { String(latin1: bytes[range]) }
 
     private mutating func appendLine(code: UInt8, spelling: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
         let start = bytes.count

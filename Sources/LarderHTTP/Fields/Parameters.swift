@@ -101,10 +101,3 @@ extension [UInt8] {
         for index in range { append(change(octets[index])) }
     }
 }
-
-extension String {
-    /// One character for each octet, as field values read (ISO-8859-1).
-    init(latin1 octets: [UInt8]) {
-        self.init(String.UnicodeScalarView(octets.lazy.map { Unicode.Scalar($0) }))
-    }
-}

@@ -43,7 +43,7 @@ package enum Invalidation {
         fields.forEach(surrogateKey) { line in
             for part in line.split(whereSeparator: { $0 == 0x20 || $0 == 0x09 || $0 == 0x2C }) {
                 guard part.count <= groupLength, names.count < groupLimit else { continue }
-                let name = String(decoding: part.map { UInt16($0) }, as: UTF16.self)
+                let name = String(latin1: part)
                 if seen.insert(name).inserted { names.append(name) }
             }
         }

@@ -226,7 +226,7 @@ private struct ReadingNotes {
 
 /// At most 60 characters of the received text.
 private func shown(_ octets: UnsafeRawBufferPointer) -> String {
-    let start = String(decoding: octets.prefix(60).map { UInt16($0) }, as: UTF16.self)
+    let start = String(latin1: octets.prefix(60))
     return octets.count > 60 ? start + "…" : start
 }
 

@@ -134,10 +134,4 @@ extension UnsafeRawBufferPointer {
         for index in 0..<count where ASCII.lowercased(self[index]) != other[index] { return false }
         return true
     }
-
-    /// The octets as text, each of them one character (ISO-8859-1).
-    var latin1: String {
-        if allSatisfy({ $0 < 0x80 }) { return String(decoding: self, as: UTF8.self) }
-        return String(String.UnicodeScalarView(map { Unicode.Scalar($0) }))
-    }
 }

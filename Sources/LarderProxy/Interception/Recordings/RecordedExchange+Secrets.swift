@@ -19,8 +19,7 @@ extension RecordedExchange {
         var clean = Fields()
         fields.forEachLine { name, spelling, value in
             let name = name ?? FieldName(token: spelling)
-            // Field values are octets; each is one character here.
-            let text = String(decoding: value.map { UInt16($0) }, as: UTF16.self)
+            let text = String(latin1: value)
             let cleanText = SecretName.isOne(field: name) ? SecretText.replacement : SecretText.scrubbed(text, of: name)
             clean.append(name, cleanText)
         }

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Field values are octets (RFC 9110 §5.5); as text, each of them is one character (ISO-8859-1), and becomes the same
+/// octet again.
+extension String {
+    package init(latin1 octets: some Collection<UInt8>) {
+        if octets.allSatisfy({ $0 < 0x80 }) {
+            self.init(decoding: octets, as: UTF8.self)
+        } else {
+            self.init(String.UnicodeScalarView(octets.lazy.map { Unicode.Scalar($0) }))
+        }
+    }
+
+    /// Nil if a character is none of ISO-8859-1.
+    package var latin1: [UInt8]? {
+        var octets: [UInt8] = []
+        octets.reserveCapacity(unicodeScalars.count)
+        for scalar in unicodeScalars {
+            guard let octet = UInt8(exactly: scalar.value) else { return nil }
+            octets.append(octet)
+        }
+        return octets
+    }
+}
