@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
+import LarderIO
 import LarderSettings
 import LarderStores
 import LarderTesting
@@ -67,6 +68,40 @@ struct TransformingStoreScenarios {
             #expect(try await scene.get("/a").text == Base.made(content, "one"))
             #expect(runs.values == ["one", "two", "one"])
             #expect(scene.origin.seen.count == 1)
+        }
+    }
+
+    @Test(arguments: ["another configuration", "another base", "no service"])
+    func `nothing is left of a configuration after a reload, though its resources are`(what: String) async throws {
+        final class Tool: Sendable {}
+        struct Watch { weak var tool: Tool? }
+        let watch = Lock(Watch())
+        let service = Lock<Service?>(nil)
+        try await Scenario.run { settings, origin in
+            settings.add("s", at: origin.url("/s/")) {
+                $0.declare = { declared in
+                    service.withLock { $0 = declared }
+                    // Nothing of the test's own has it.
+                    let tool = Tool()
+                    watch.withLock { $0.tool = tool }
+                    declared.add(Base.closure("with a tool") { response in withExtendedLifetime(tool) { response } })
+                }
+            }
+        } _: { (scene) async throws in
+            scene.origin.answer { _ in .ok(Self.fresh, content: "a") }
+            let resource = try #require(service.withLock { $0 }?.resource("a"))
+            _ = await resource.load().response()
+            _ = try await scene.get("/s/a")
+            #expect(watch.withLock { $0.tool != nil })
+            let other = scene.url("/other/")
+            try await scene.reload { settings in
+                settings.services = []
+                if what != "no service" {
+                    settings.add("s", at: what == "another base" ? other : scene.url("/s/"))
+                }
+            }
+            try await eventually("the tool is let go of") { watch.withLock { $0.tool == nil } }
+            #expect(resource.latestData != nil)
         }
     }
 

@@ -12,13 +12,13 @@ struct Declaration: Sendable {
     private var isDeclared = false
 
     fileprivate mutating func begin() {
-        collected = []
         thread = pthread_self()
         isDeclared = true
     }
 
     fileprivate mutating func end() -> [ConfigurationEntry] {
         thread = nil
+        defer { collected = [] }
         return collected + later
     }
 

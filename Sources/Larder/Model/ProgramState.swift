@@ -50,6 +50,11 @@ final class ProgramState {
         return machine.loadFinished(load, outcome)
     }
 
+    /// Lets go of configurations before this version, and of any for nil.
+    func forgetConfiguration(before version: UInt64?) {
+        frozen = version.map { version in frozen.filter { $0.value.version >= version } } ?? [:]
+    }
+
     func snapshot(_ sequence: UInt64) -> ResourceState {
         ResourceState(
             url: url, sequence: sequence, latestData: machine.latestData, latestError: machine.latestError,

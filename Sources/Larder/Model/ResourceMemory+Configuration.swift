@@ -22,6 +22,7 @@ extension ResourceMemory {
     package func forgetConfiguration(before version: UInt64?) {
         state.withLock { state in
             let (latest, value) = state.configuration
+            state.program?.forgetConfiguration(before: version)
             if let version {
                 if version > latest { state.configuration = (version, nil) }
             } else if value != nil {

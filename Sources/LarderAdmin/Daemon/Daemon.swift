@@ -219,7 +219,10 @@ package final class Daemon: Sendable {
         mutating func service(
             _ name: String, base: String?
         ) -> (service: Service, number: UInt32) {
-            if let known = services[name], known.service.baseURL?.string == base { return known }
+            let known = services[name]
+            if let known, known.service.baseURL?.string == base { return known }
+            // Resources still have it.
+            known?.service.replaceConfiguration(with: [])
             var defaults = Configuration()
             defaults.expirationMode = .heuristic
             defaults.staleIfError = .seconds(86_400)
@@ -234,6 +237,14 @@ package final class Daemon: Sendable {
             nextNumber += 1
             services[name] = made
             return made
+        }
+
+        /// Has services that are in the configuration no more let go of theirs: they are kept, as they may come back.
+        func forgetConfigurations(ofAllBut table: ServiceTable) {
+            for (name, known) in services where name != table.unclaimed.name && table.named(name) == nil {
+                guard !known.service.configurationSet.entries.isEmpty else { continue }
+                known.service.replaceConfiguration(with: [])
+            }
         }
     }
 
@@ -281,6 +292,7 @@ package final class Daemon: Sendable {
         let table = ServiceTable(
             services: settings.services.map { routed($0, isUnclaimed: false) },
             unclaimed: routed(unclaimed, isUnclaimed: true))
+        lasting.forgetConfigurations(ofAllBut: table)
         let router = Router(
             table: table, connectPorts: settings.tunnels.ports, hosts: settings.gateway.hosts,
             gatewayToAnyHost: settings.gateway.anyHost, forwardsToAnyHost: settings.forward.anyHost,
