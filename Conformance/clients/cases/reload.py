@@ -46,18 +46,25 @@ def workers(context):
         children = pathlib.Path(f"/proc/{daemon.process.pid}/task").glob("*/children")
         return sum(len(place.read_text().split()) for place in children)
 
-    first = 0
-    for number in range(6):
-        expect_equal(daemon.get(f"/api/{number}")[2], b"1", "the transformed content")
-        first = first or running()
+    def settles(count, when):
+        deadline = time.monotonic() + 20
+        while running() != count and time.monotonic() < deadline:
+            time.sleep(0.05)
+        expect_equal(running(), count, f"jq processes {when}")
+
+    def reload():
         start = len(daemon.log())
         daemon.reload()
         daemon.wait_for_log("the configuration was read again", start)
-    deadline = time.monotonic() + 20
-    # The process of the configuration that the daemon began with stays.
-    while running() > first + 1 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    expect(running() <= first + 1, f"{running()} jq processes after six reloads, {first} before")
+
+    for number in range(6):
+        expect_equal(daemon.get(f"/api/{number}")[2], b"1", "the transformed content")
+        reload()
+    settles(1, "after six reloads")
+    expect_equal(daemon.get("/api/0")[2], b"1", "the transformed content")
+    daemon.write_configuration("services: {}\n")
+    reload()
+    settles(0, "when the service is gone")
 
 
 @case("reload", "a valid new configuration is taken over, and a response in flight goes on")

@@ -18,34 +18,21 @@ enum DaemonRunner {
         let inherited = InheritedSockets.descriptors(environment: loader.environment)
         InheritedSockets.forgetVariables()
 
-        let loaded = try loader.load()
-        let log = DaemonLog(loaded.settings.log, environment: loader.environment)
-        defer { log.close() }
-        let logger = log.logger
-        for note in loaded.notes { logger.notice("\(note)") }
-        for warning in loaded.warnings { logger.warning("\(warning)") }
-        let files = OpenFiles.raiseLimit()
-        if let shortage = OpenFiles.shortage(limit: files, connections: loaded.settings.limits.connections) {
-            // With the default limit, no warning on every start.
-            let isDefault = loaded.settings.limits.connections == Settings().limits.connections
-            logger.log(level: isDefault ? .info : .notice, "\(shortage)")
-        }
-
         // Signals, watchdog and reloading have a loop of their own: their handlers may take a while.
         let control = try EventLoop(name: "larder-control")
         try control.start()
         defer { control.stop() }
         let signals = try await SignalStream(on: control)
 
-        let daemon = try await start(loaded, inherited: inherited, logger: logger)
-        let accessOutput = AccessOutput(log: log)
-        try accessOutput.apply(loaded.settings.log, to: daemon.proxy)
+        let (daemon, log, accessOutput) = try await start(loader, inherited: inherited)
+        defer { log.close() }
+        let logger = log.logger
         keepHistory(of: daemon, on: control)
         if let watchdog = Watchdog(environment: loader.environment) {
             keepAlive(daemon.proxy, by: watchdog, notifier, on: control)
         }
         releaseMemory(after: daemon.proxy, on: control)
-        notifier.send(.ready, .status(Reloader.serving(loaded.settings)))
+        notifier.send(.ready, .status(Reloader.serving(daemon.proxy.configuration.settings)))
 
         let reloader = Reloader(
             loader: loader, daemon: daemon, log: log, accessOutput: accessOutput, notifier: notifier)
@@ -64,6 +51,34 @@ enum DaemonRunner {
         logger.notice("stopped")
         // Until here a second signal is handled.
         withExtendedLifetime(signals) {}
+    }
+
+    /// The configuration that was read is not kept here: the daemon lets go of it, with its programs, at a reload.
+    private static func start(
+        _ loader: SettingsLoader, inherited: [Int32]
+    ) async throws -> (Daemon, DaemonLog, AccessOutput) {
+        let loaded = try loader.load()
+        let log = DaemonLog(loaded.settings.log, environment: loader.environment)
+        do {
+            for note in loaded.notes { log.logger.notice("\(note)") }
+            for warning in loaded.warnings { log.logger.warning("\(warning)") }
+            raiseFileLimit(for: loaded.settings.limits, log.logger)
+            let daemon = try await start(loaded, inherited: inherited, logger: log.logger)
+            let accessOutput = AccessOutput(log: log)
+            try accessOutput.apply(loaded.settings.log, to: daemon.proxy)
+            return (daemon, log, accessOutput)
+        } catch {
+            log.close()
+            throw error
+        }
+    }
+
+    private static func raiseFileLimit(for limits: Settings.Limits, _ logger: Logger) {
+        let files = OpenFiles.raiseLimit()
+        guard let shortage = OpenFiles.shortage(limit: files, connections: limits.connections) else { return }
+        // With the default limit, no warning on every start.
+        let isDefault = limits.connections == Settings().limits.connections
+        logger.log(level: isDefault ? .info : .notice, "\(shortage)")
     }
 
     private static func start(
