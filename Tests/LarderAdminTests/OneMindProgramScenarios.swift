@@ -63,8 +63,18 @@ extension OneMindScenarios {
                 let name = Self.programs.keys.sorted()[number % Self.programs.count]
                 let service = try #require(services.withLock { $0[name] })
                 var trial = Trial(scene, client, number: number, seed: seed &+ 300, service: name)
-                for word in try await trial.compareProgram(service.resource("\(number)")) {
-                    words[word, default: 0] += 1
+                let resource = service.resource("\(number)")
+                do {
+                    for word in try await trial.compareProgram(resource) { words[word, default: 0] += 1 }
+                } catch {
+                    let notes = trial.notes.joined(separator: "\n")
+                    Issue.record(
+                        """
+                        \(trial.path): \(error)
+                        \(notes)
+                        \(resource.memory.loads.count) loads, the origin was asked \(scene.origin.count(of: trial.path)) times
+                        """)
+                    throw error
                 }
             }
             // Each outcome has occurred, so that nothing is compared in vain.

@@ -357,7 +357,7 @@ struct ProtocolScenarios {
     // MARK: Other protocols
 
     @Test func `HT-20 an upgrade is asked for and then passed through, octet by octet`() async throws {
-        try await Scenario.run { (scene) async throws in
+        try await Scenario.run({ settings, _ in settings.log.access = true }) { (scene) async throws in
             let client = try await scene.client()
             try await client.get(
                 scene.url("/chat"), "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: x")
@@ -378,7 +378,11 @@ struct ProtocolScenarios {
             #expect(try await client.text(4) == "pong")
             await client.close()
             _ = try await request.wire.end()
+            await request.wire.close()
             request.finish()
+            try await eventually("the log says what came to the client") {
+                scene.log.values.contains { $0.contains("bytes=9") }
+            }
         }
     }
 

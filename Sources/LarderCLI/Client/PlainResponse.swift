@@ -14,6 +14,8 @@ struct PlainResponse: ~Copyable {
     init(on stream: consuming PlainStream, to method: Method = .get) throws(PlainStream.Failure) {
         self.stream = stream
         var parser = ResponseHeadParser()
+        let isTold = self.stream.showSilence()
+        defer { if isTold { Terminal.writeProgress(nil) } }
         repeat {
             while try !readHead(&parser) {
                 let octets = try self.stream.receive()

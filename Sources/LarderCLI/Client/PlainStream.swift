@@ -117,6 +117,14 @@ struct PlainStream: ~Copyable {
         }
     }
 
+    /// Waits a little for octets. If none come, a person is told so in a line of progress, and the result is true.
+    func showSilence() -> Bool {
+        var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        guard isatty(STDERR_FILENO) == 1, poll(&wanted, 1, 3_000) == 0 else { return false }
+        Terminal.writeProgress("no answer yet; waiting for up to \(AdminClient.patience) s")
+        return true
+    }
+
     /// The available octets, at least one; none at the end of the stream.
     func receive() throws(Failure) -> [UInt8] {
         var chunk = [UInt8](repeating: 0, count: 64 << 10)

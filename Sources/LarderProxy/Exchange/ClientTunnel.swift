@@ -59,7 +59,8 @@ struct ClientTunnel: ExchangeStep {
 }
 
 extension ExchangeStep {
-    /// Relays octets both ways until both sides have ended, or the idle time has passed. Returns how many they were.
+    /// Relays octets both ways until both sides have ended, or the idle time has passed. Returns how many they were; the
+    /// record has those that the client got.
     ///
     /// The octets behind the client's head are sent first, and `early`, which the other side sent behind its own.
     func relayOctets(to upstream: ByteStream, early: [UInt8]) async -> Int {
@@ -74,7 +75,8 @@ extension ExchangeStep {
         await relay.run(on: context.loop)
         upstream.close()
         stream.close()
-        return relay.passed
+        writer.record.relayed = Int64(relay.sentToClient)
+        return relay.sentToClient + relay.sentUpstream
     }
 }
 

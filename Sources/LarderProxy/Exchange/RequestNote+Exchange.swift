@@ -17,7 +17,7 @@ extension RequestNote {
         reason = record.reason
         cacheStatus = record.cacheStatus
         problem = record.problem?.title
-        bytes = record.contentSent
+        bytes = record.octets
         nanoseconds = record.duration
     }
 }

@@ -88,7 +88,7 @@ struct AccessLine {
             ("status", record.status == 0 ? .text("-") : .number(Int64(record.status.rawValue))),
             ("service", .text(record.service.isEmpty ? "-" : record.service)), ("outcome", .text("\(record.kind)")),
             ("reason", .text(record.reason)),
-            ("cache", .text(record.cacheStatus?.member() ?? "-")), ("bytes", .number(record.contentSent)),
+            ("cache", .text(record.cacheStatus?.member() ?? "-")), ("bytes", .number(record.octets)),
             ("microseconds", .number(record.duration / 1000)), ("problem", .text(record.problem?.title ?? "-")),
             ("client", .text(client)),
         ]
@@ -103,7 +103,7 @@ struct AccessLine {
         let status = record.status == 0 ? "-" : "\(record.status)"
         let request = "\(method) \(url) HTTP/1.\(version == .http10 ? 0 : 1)"
         return "\(client) - \(user) [\(ISOTime.commonLog(now))] \"\(AccessLine.quoted(request))\" \(status) "
-            + "\(record.contentSent) \"-\" \"\(AccessLine.quoted(agent ?? "-"))\""
+            + "\(record.octets) \"-\" \"\(AccessLine.quoted(agent ?? "-"))\""
     }
 
     /// The format of Squid's access.log.
@@ -116,7 +116,7 @@ struct AccessLine {
         let hierarchy = asksOrigin ? "HIER_DIRECT/\(host)" : "HIER_NONE/-"
         let type = contentType.map { $0.prefix { $0 != ";" && $0 != " " } } ?? "-"
         return "\(milliseconds / 1_000).\(fraction) \(padding)\(elapsed) \(client) \(squidCode)/\(status) "
-            + "\(record.contentSent) \(method) \(AccessLine.unbroken(url)) \(user) \(hierarchy) \(type)"
+            + "\(record.octets) \(method) \(AccessLine.unbroken(url)) \(user) \(hierarchy) \(type)"
     }
 
     /// The user, or `-`, as one word.

@@ -19,6 +19,10 @@ struct ExchangeRecord {
     var problem: Problem?
     /// Octets of content sent to the client.
     var contentSent: Int64 = 0
+    /// Octets that a tunnel or another protocol brought to the client.
+    var relayed: Int64 = 0
+    /// All that came to the client behind heads.
+    var octets: Int64 { contentSent + relayed }
     /// The proven name of the client's user.
     var user: String?
 }

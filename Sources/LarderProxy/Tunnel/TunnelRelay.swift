@@ -12,8 +12,10 @@ final class TunnelRelay {
     private static let bufferSize = 64 << 10
     var clientEarly: [UInt8] = []
     var upstreamEarly: [UInt8] = []
-    /// Octets relayed, in both directions.
-    private(set) var passed = 0
+    /// Octets relayed to the upstream.
+    private(set) var sentUpstream = 0
+    /// Octets relayed to the client.
+    private(set) var sentToClient = 0
     private var running = 2
     private var whenDone: UnsafeContinuation<Void, Never>?
 
@@ -27,14 +29,17 @@ final class TunnelRelay {
 
     func run(on loop: EventLoop) async {
         loop.startHere {
-            await self.pass(self.clientEarly, from: self.client, to: self.upstream)
+            await self.pass(self.clientEarly, from: self.client, to: self.upstream) { self.sentUpstream += $0 }
             self.ended()
         }
         loop.startHere {
-            await self.pass(self.upstreamEarly, from: self.upstream, to: self.client)
+            await self.pass(self.upstreamEarly, from: self.upstream, to: self.client) { self.sentToClient += $0 }
             self.ended()
         }
-        if running > 0 { await withUnsafeContinuation { whenDone = $0 } }
+        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+            // Both may have ended before this task is suspended.
+            if running > 0 { whenDone = continuation } else { continuation.resume() }
+        }
     }
 
     private func ended() {
@@ -43,11 +48,13 @@ final class TunnelRelay {
     }
 
     /// Relays one direction until its end, which is relayed too; a broken side breaks the other.
-    private func pass(_ early: [UInt8], from source: ByteStream, to target: ByteStream) async {
+    private func pass(
+        _ early: [UInt8], from source: ByteStream, to target: ByteStream, count add: (Int) -> Void
+    ) async {
         do {
             let buffer = try buffers.take(atLeast: TunnelRelay.bufferSize)
             defer { buffers.giveBack(buffer) }
-            passed += early.count
+            add(early.count)
             if !early.isEmpty { try await target.write(early) }
             while true {
                 // Traffic in either direction keeps both alive.
@@ -56,7 +63,7 @@ final class TunnelRelay {
                 let count = try await source.read(into: buffer)
                 guard count > 0 else { break }
                 counters.add(.tunnelled, count)
-                passed += count
+                add(count)
                 try await target.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             }
             target.shutdownWrite()
