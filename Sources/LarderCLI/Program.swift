@@ -86,6 +86,7 @@ package struct Program: AsyncParsableCommand {
 
     /// Runs the command line, in a program that supplies services.
     package static func run(declaring services: [DeclaredService] = []) async {
+        OpenFiles.openStandard()
         // The daemon starts its own program as a jq worker too; that is not a command for people.
         let arguments = CommandLine.arguments.dropFirst()
         if arguments.first == JQWorker.argument { Glibc.exit(JQWorker.run(Array(arguments.dropFirst()))) }

@@ -65,6 +65,13 @@ extension UpstreamError {
             advice: "Report it to the origin's owner.", mayRetry: true)
     }
 
+    /// A part of what was asked for as a whole, where nothing can be made of a part.
+    package static func partOfWhole(from origin: Origin) -> UpstreamError {
+        UpstreamError(
+            .protocolError, "\(origin) sent a part (206) of what was asked for as a whole, which the pipeline needs.",
+            advice: "Report it to the origin's owner, or leave the pipeline out for this URL.")
+    }
+
     /// A failure while the request was sent or the response read.
     static func reading(
         _ error: IOError, from origin: Origin, isHeadComplete: Bool, hasAnswered: Bool
@@ -129,7 +136,7 @@ extension UpstreamError {
             advice: "Raise `limits.upstreamConnections`, or ask less.")
     }
 
-    static var aborted: UpstreamError {
+    package static var aborted: UpstreamError {
         UpstreamError(
             .aborted, "The request to the origin was cancelled before it was answered.",
             advice: "Send it again if it is still wanted.")

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import Dispatch
+import LarderIO
 import LarderSettings
 import LarderTesting
 import Logging
@@ -222,6 +224,62 @@ struct TransformingScenarios {
             #expect(part.status == 206)
             #expect(part.text == "{\"")
             #expect(part["Content-Range"] == "bytes 0-1/17")
+        }
+    }
+
+    /// A transformer with one thread of its own, which waits for the test.
+    private final class Gated: WaitingTransformer {
+        let runs = Recorder<String>()
+        let gate = DispatchSemaphore(value: 0)
+        private let pool = WorkerPool(name: "gated", threads: 1, queueLimit: 8)
+        var threads: TransformerThreads? { TransformerThreads { [pool] in pool.submit($0) } }
+        var transformerDescription: String { "gated" }
+
+        func applies(to response: Response) -> Bool { true }
+
+        func process(_ response: Response, until deadline: TransformDeadline?) -> Response {
+            runs(String(decoding: response.entity?.content as? [UInt8] ?? [], as: UTF8.self))
+            gate.wait()
+            return response
+        }
+    }
+
+    @Test func `nothing is transformed for clients that have left before its turn comes`() async throws {
+        let gated = Gated()
+        try await Self.run(Self.entry(gated)) { (scene) async throws in
+            scene.origin.answer { .ok(Self.fresh, Self.json, content: $0.target) }
+            let first = try await scene.client()
+            try await first.get(scene.url("/a"))
+            try await eventually("the first is transformed") { gated.runs.values == ["/a"] }
+            let second = try await scene.client()
+            try await second.get(scene.url("/b"))
+            try await eventually("the second waits") { scene.origin.count(of: "/b") == 1 }
+            await second.close()
+            try await eventually("it has left") { scene.interest(in: "/b") == 0 }
+            try await scene.lettingTimePass(reaching: .milliseconds(50)) {
+                try await eventually("its load is cancelled") {
+                    scene.resource("/b")?.memory.loads.allSatisfy(\.isCancelled) ?? true
+                }
+            }
+            gated.gate.signal()
+            #expect(try await first.response().text == "/a")
+            gated.gate.signal()
+            #expect(try await scene.get("/c").text == "/c")
+            #expect(gated.runs.values == ["/a", "/c"])
+        }
+    }
+
+    @Test func `an origin that always sends parts is not asked for the whole again and again`() async throws {
+        try await Self.run(Self.entry(Counting(runs: Recorder()))) { (scene) async throws in
+            scene.origin.answer { _ in
+                .response(206, Self.fresh, Self.json, "Content-Range: bytes 0-1/6", content: "ap")
+            }
+            let whole = try await scene.get("/a")
+            #expect(whole.status == 502)
+            #expect(whole.text.contains("sent a part (206) of what was asked for as a whole"))
+            #expect(scene.origin.seen.count == 1)
+            #expect(try await scene.get("/a", "Range: bytes=0-1").status == 502)
+            #expect(scene.origin.seen.map { $0["Range"] } == [nil, "bytes=0-1", nil])
         }
     }
 

@@ -38,6 +38,7 @@ package final class ActiveLoad: Sendable {
     private let programs = AtomicLazyReference<ProgramLoad>()
     private let outdated = Atomic<Bool>(false)
     private let told = Atomic<Bool>(false)
+    private let cancelled = Atomic<Bool>(false)
 
     /// - Parameters:
     ///   - hasClient: whether a client that is about to read began it; it must `read` or `forgo` a load that is shared.
@@ -108,6 +109,10 @@ package final class ActiveLoad: Sendable {
     /// cancelled.
     package var isOutdated: Bool { outdated.load(ordering: .acquiring) }
     func outdate() { outdated.store(true, ordering: .releasing) }
+
+    /// Whether it is being cancelled: what has not begun of it need not begin.
+    package var isCancelled: Bool { cancelled.load(ordering: .relaxed) }
+    package func noteCancelled() { cancelled.store(true, ordering: .relaxed) }
 
     /// Whether the progress of the load was reported to observers.
     var isProgressTold: Bool { told.load(ordering: .relaxed) }

@@ -100,10 +100,11 @@ struct PipelineRun: Sendable {
             { watch in process(response, serving: serving, watch: watch) })
     }
 
-    /// The result of `work` on `threads`, or, when they take too long or accept no more work, the result of `orElse`
-    /// for the reason.
+    /// The result of `work` on `threads`, or, when they take too long, accept no more work, or come to it when it is not
+    /// wanted any more, the result of `orElse` for the reason.
     static func race<Value: Sendable>(
         within limit: Duration, clock: any ModelClock, on threads: TransformerThreads,
+        while isWanted: @escaping @Sendable () -> Bool = { true },
         orElse: @escaping @Sendable (RequestError) -> Value, _ work: @escaping @Sendable (Watch) -> Value
     ) async -> Value {
         await withCheckedContinuation { continuation in
@@ -116,7 +117,8 @@ struct PipelineRun: Sendable {
             let isTaken = threads.submit {
                 // The time limit has passed while the work was queued.
                 guard !isOver.isRaised else { return }
-                let value = work(watch)
+                let value =
+                    isWanted() ? work(watch) : orElse(RequestError(cause: RequestCancelled(), timestamp: clock.now))
                 guard isOver.raise() else { return }
                 timer.cancel()
                 continuation.resume(returning: value)

@@ -23,13 +23,14 @@ extension Resource {
     ///   - received: makes the response to transform.
     package func transform(
         _ configuration: Configuration, on threads: TransformerThreads = .tasks, clock: (any ModelClock)? = nil,
+        while isWanted: @escaping @Sendable () -> Bool = { true },
         sealing: @escaping @Sendable (inout Entity<[UInt8]>) -> Void = { _ in },
         _ received: @escaping @Sendable () -> Entity<[UInt8]>
     ) async -> TransformedResponse {
         let run = PipelineRun(configuration, subject: cacheSubject)
         let clock = clock ?? service.clock
         return await PipelineRun.race(
-            within: configuration.transformTimeout, clock: clock, on: run.ownThreads ?? threads,
+            within: configuration.transformTimeout, clock: clock, on: run.ownThreads ?? threads, while: isWanted,
             orElse: { [self] error in
                 TransformedResponse(
                     response: .failure(named(error)), served: .failure(named(error)), isTransformed: true,

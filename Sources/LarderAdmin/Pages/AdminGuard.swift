@@ -69,7 +69,8 @@ struct AdminGuard {
     /// site has a browser make.
     func isForUsers(_ request: OwnRequest) -> Bool {
         guard !mayChange(request), !AdminGuard.countingPages.contains(request.path),
-            !request.path.hasPrefix("/-/assets/"), !(request.isForLanes && isAboutLanes(request))
+            !request.path.hasPrefix("/-/assets/"),
+            !(request.isForLanes && !request.method.isSafe && isAboutLanes(request))
         else { return false }
         return judge(request) == .allowed
     }

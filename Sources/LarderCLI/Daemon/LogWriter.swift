@@ -12,9 +12,12 @@ final class LogWriter: Sendable {
         var lost = 0
         /// Whether the thread has been scheduled.
         var isScheduled = false
+        var isClosing = false
     }
 
     static let limit = 1 << 20
+    /// What a pipe that has room for anything has room for.
+    private static let piece = Int(PIPE_BUF)
 
     private let descriptor: Int32
     private let state = Lock(State())
@@ -36,8 +39,12 @@ final class LogWriter: Sendable {
         if mustSchedule, !thread.submit({ self.drain() }) { drain() }
     }
 
-    /// Writes queued lines and ends the thread. Later lines are written at once.
-    func close() { thread.shutdown() }
+    /// Writes queued lines, unless their reader takes none for a second, and ends the thread. Later lines are written at
+    /// once.
+    func close() {
+        state.withLock { $0.isClosing = true }
+        thread.shutdown()
+    }
 
     private func drain() {
         while let octets = take() { write(octets) }
@@ -62,11 +69,24 @@ final class LogWriter: Sendable {
     private func write(_ octets: [UInt8]) {
         var rest = octets[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            guard hasRoom() else { return }
+            let count = rest.prefix(LogWriter.piece).withUnsafeBytes {
+                Glibc.write(descriptor, $0.baseAddress, $0.count)
+            }
             if count < 0, errno == EINTR { continue }
             // An unreadable log is no reason to stop.
             guard count > 0 else { return }
             rest = rest.dropFirst(count)
+        }
+    }
+
+    /// Waits until a piece can be written at once. False when the log is being closed and its reader takes nothing.
+    private func hasRoom() -> Bool {
+        var wanted = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        while true {
+            let count = poll(&wanted, 1, 1_000)
+            if count > 0 || count < 0 && errno != EINTR { return true }
+            if count == 0, state.withLock({ $0.isClosing }) { return false }
         }
     }
 }

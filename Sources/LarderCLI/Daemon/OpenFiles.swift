@@ -19,6 +19,15 @@ enum OpenFiles {
         return Int(clamping: limit.rlim_cur)
     }
 
+    /// Opens nothing in place of standard input, output and error where the parent has closed them: files opened later
+    /// would have their numbers, and get what is written to them.
+    static func openStandard() {
+        for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) < 0 {
+            // It gets the lowest number that is free.
+            _ = open("/dev/null", O_RDWR)
+        }
+    }
+
     /// A warning when `connections` clients, each with a connection to an origin, need more than `limit`; nil when they
     /// do not.
     static func shortage(limit: Int, connections: Int) -> String? {

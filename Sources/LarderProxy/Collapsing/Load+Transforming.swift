@@ -139,19 +139,20 @@ extension Load {
 
     // MARK: The pipeline
 
-    /// Runs the pipeline on the collected content.
+    /// Runs the pipeline on the collected content; not if the load is cancelled before its turn comes.
     private func make(
         of head: ResponseHead, _ times: ReceivedResponse.Times, _ content: CollectedContent
     ) async throws -> MadeResponse {
         let sealed = SealedContent()
         let result = await resource.transform(
             configuration.frozen.configuration, on: context.proxy.transforming.threads,
-            clock: LoopClock(context.loop), sealing: { sealed.seal(&$0) },
+            clock: LoopClock(context.loop), while: { [listed] in !listed.isCancelled }, sealing: { sealed.seal(&$0) },
             {
                 Entity(
                     content: content.joined(), fields: head.fields, status: head.status, timestamp: times.response,
                     requestTime: times.request, responseTime: times.response)
             })
+        if case .failure(let error) = result.response, error.cause is RequestCancelled { throw UpstreamError.aborted }
         return try MadeResponse(result, of: head, content, sealed)
     }
 

@@ -184,14 +184,18 @@ final class Load: LoopLoad {
         let grace = isBackground ? nil : configuration.abandonDelay
         let (loop, resource, abort) = (context.loop, resource, Confined(abort))
         return { load, reason in
+            @Sendable func cancel() {
+                load.noteCancelled()
+                abort.value.abort()
+            }
             loop.execute { loop in
                 switch reason {
-                case .cancel: abort.value.abort()
+                case .cancel: cancel()
                 case .abandon(let departure):
                     guard let grace else { return }
                     loop.timer(after: grace) {
                         guard !resource.memory.hasInterest, load.closeIfAbandoned(since: departure) else { return }
-                        abort.value.abort()
+                        cancel()
                     }
                 }
             }
@@ -274,6 +278,7 @@ final class Load: LoopLoad {
         if isPartOfTransformed(received) {
             response.abort()
             var whole = request ?? self.request
+            guard whole.fields.contains(.range) else { throw UpstreamError.partOfWhole(from: Origin(uri)) }
             whole.fields.remove(.range)
             // It may still have the condition, and be answered 304.
             return try await exchange(whole, validating: variant)

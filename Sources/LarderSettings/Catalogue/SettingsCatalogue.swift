@@ -133,7 +133,7 @@ package enum SettingsCatalogue {
             too, with large content in files beside it. `none` stores nothing on disk.
             """),
         Setting(
-            "cache.disk", \.cache.disk, .size(.mebibytes(1), .tebibytes(1_024)), needsRestart: true,
+            "cache.disk", \.cache.disk, .size(.mebibytes(4), .tebibytes(1_024)), needsRestart: true,
             "The bound of everything stored on disk: the database, its write-ahead log and the content files."),
         Setting(
             "cache.memory", \.cache.memory, .size(.mebibytes(1), .tebibytes(1)),

@@ -47,6 +47,15 @@ struct LogTests {
         #expect(plain.text(LogLine.Style(isJournal: true)).hasSuffix("user=ä€😀ب\n"))
     }
 
+    @Test func `a log that nobody reads does not hold the daemon's end up`() {
+        let pipe = Pipe()
+        let writer = LogWriter(descriptor: pipe.fileHandleForWriting.fileDescriptor)
+        for _ in 0..<100 { writer.write(String(repeating: "x", count: 8_191) + "\n") }
+        writer.close()
+        // What the pipe had room for came in order.
+        #expect(pipe.fileHandleForReading.availableData.prefix(8_192).last == UInt8(ascii: "\n"))
+    }
+
     @Test func `the journal is known by its device and inode`() throws {
         let pipe = Pipe()
         let descriptor = pipe.fileHandleForWriting.fileDescriptor
