@@ -14,7 +14,8 @@ public protocol DaemonService: Sendable {
     /// The path that leads to the service, with a slash at both ends; nil for `/<name>/`.
     var mount: String? { get }
     /// Configures how the service's resources are requested, transformed and stored: call `configure` and
-    /// `configureTransformer` of `service`. Called at start and whenever the configuration is reloaded.
+    /// `configureTransformer` of `service`. Called at start and whenever the configuration is reloaded, but not by
+    /// `invalidateConfiguration`: what has to outlast a reload (a `TokenRefresh`, say) is a property of your type.
     ///
     /// Clients get the output of the last stage: octets, text, `JSONValue`, or a type of your own that is
     /// `WireEncodable`. There is no standard transformer unless you add it, as in `$0.pipeline.add(.json)`.

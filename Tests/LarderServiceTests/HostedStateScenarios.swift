@@ -480,10 +480,8 @@ struct HostedStateScenarios {
             scene.origin.answer { head in .ok(content: head["X-Later"] ?? "none") }
             #expect(try await scene.getStored("/a").text == "none")
             service.configure { $0.fields["X-Later"] = "yes" }
-            await service.finishCacheWork()
             #expect(try await scene.getStored("/a").text == "yes")
             service.invalidateConfiguration()
-            await service.finishCacheWork()
             #expect(try await scene.getStored("/a").text == "yes")
         }
     }

@@ -146,7 +146,7 @@ package final class ActiveLoad: Sendable {
 
     /// Whether it becomes one of the loads that programs see: not if a program's own request is that already, nor if it
     /// asks for parts or does not ask the origin at all.
-    var isNewToPrograms: Bool {
-        !isRemaking && !request.fields.contains(.range) && seenByPrograms?.id == nil
-    }
+    var isNewToPrograms: Bool { !isRemaking && !asksForPart && seenByPrograms?.id == nil }
+
+    var asksForPart: Bool { request.fields.contains(.range) }
 }

@@ -12,19 +12,22 @@ struct Declaration: Sendable {
     private var isDeclared = false
 
     fileprivate mutating func begin() {
+        collected = []
         thread = pthread_self()
         isDeclared = true
     }
 
-    fileprivate mutating func end() -> [ConfigurationEntry] {
-        thread = nil
-        defer { collected = [] }
-        return collected + later
-    }
+    fileprivate mutating func end() { thread = nil }
+
+    fileprivate mutating func forget() { collected = [] }
+
+    fileprivate var entries: [ConfigurationEntry] { collected + later }
+
+    fileprivate var isOnThread: Bool { thread.map { pthread_equal($0, pthread_self()) != 0 } ?? false }
 
     /// Whether the entry is part of the configuration that is being collected.
     mutating func take(_ entry: ConfigurationEntry) -> Bool {
-        if let thread, pthread_equal(thread, pthread_self()) != 0 {
+        if isOnThread {
             collected.append(entry)
             return true
         }
@@ -34,11 +37,23 @@ struct Declaration: Sendable {
 }
 
 extension Service {
-    /// The entries that `declare` adds to this service, and those added since it was called the last time.
-    package func entries(declaredBy declare: (Service) -> Void) -> [ConfigurationEntry] {
+    /// Collects the entries that `declare` adds to this service, in place of those of the last time.
+    package func collect(from declare: (Service) -> Void) {
         declaration.withLock { $0.begin() }
         declare(self)
-        return declaration.withLock { $0.end() }
+        declaration.withLock { $0.end() }
+    }
+
+    /// The entries that were collected the last time, and those that the program has added besides.
+    package var declaredEntries: [ConfigurationEntry] { declaration.withLock { $0.entries } }
+
+    /// Lets go of what was collected: nothing is declared any more.
+    package func forgetDeclaration() { declaration.withLock { $0.forget() } }
+
+    /// Lets go of the configuration: the service is no part of the daemon's any more.
+    package func forgetConfiguration() {
+        forgetDeclaration()
+        if !configurationSet.entries.isEmpty { replaceConfiguration(with: []) }
     }
 
     /// Has a daemon's table be the place of the service's resources.

@@ -47,7 +47,8 @@ extension Resource {
             guard program.isUpToDate(by: plan), let data = machine.latestData, machine.latestError == nil else {
                 return nil
             }
-            var info = ResponseInfo(.success(data))
+            var info = ResponseInfo(.success(data), isNew: false)
+            info.isInMemory = true
             info.landing = Landing(
                 resource: ObjectIdentifier(self), method: .get, wipeGeneration: state.wipeGeneration, entries: [],
                 isConfirmedByCache: true)

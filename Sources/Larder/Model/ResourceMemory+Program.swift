@@ -45,6 +45,11 @@ extension ResourceMemory {
         }
     }
 
+    /// Has what is being read from the store count as old, if anything is.
+    package func noteInvalidationOfReads() {
+        state.withLock { state in if state.readers != nil { state.invalidationGeneration += 1 } }
+    }
+
     /// Wipes everything for a program, whose observers are told even if there was nothing; the result is to be ended.
     func wipe(alongside body: () -> Void) -> ProgramState.Ended? {
         state.withLock { state in
@@ -87,10 +92,13 @@ extension ResourceMemory {
         }
     }
 
-    /// A response is in memory now: that of a load, or the state that a write left.
+    /// A response is in memory now: that of a load, or the state that a write left. A whole that came for a part, whose
+    /// load programs have not seen, is looked up like that state.
     func landForProgram(_ load: ActiveLoad?, _ state: inout State) {
         guard let program = state.program else { return }
-        guard let load else { return lookUp(program.machine.loadStarted(isSilent: true).0, for: program) }
+        guard let load, !load.asksForPart else {
+            return lookUp(program.machine.loadStarted(isSilent: true).0, for: program)
+        }
         guard let seen = load.seenByPrograms, let id = seen.takeID() else { return }
         finish(id, seen, &state)
     }

@@ -264,8 +264,8 @@ public final class Service: Sendable {
     }
 
     /// Has all configuration computed anew when next used: for entries whose closures read values that change.
-    /// Data, running requests and caches are not touched. A daemon that serves the service has it say its
-    /// configuration again, soon after (`finishCacheWork` waits for it).
+    /// Data, running requests and caches are not touched. In a daemon that serves the service, its clients are served
+    /// by the new one too; requests that have begun keep the old one.
     public func invalidateConfiguration() {
         change { $0.replacing($0.entries) }
         tellHost { $0.configurationIsInvalid(of: self) }

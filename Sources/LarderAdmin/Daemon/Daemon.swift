@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import Larder
 import LarderHTTP
 package import LarderIO
@@ -16,6 +17,8 @@ package final class Daemon: Sendable {
     /// The history of the last day; to be sampled every `History.interval`.
     package let history = History()
     private let state: Lock<Lasting>
+    /// The thread that makes a configuration, with `state` locked.
+    private let maker = Lock<pthread_t?>(nil)
 
     /// - Parameter time: the clocks of everything the daemon does.
     package init(settings: Settings, logger: Logger, time: any TimeSource = SystemTime()) throws {
@@ -29,7 +32,7 @@ package final class Daemon: Sendable {
         try interception.prepare(for: settings, now: Timestamp(nanoseconds: time.now()))
         lasting.interception = interception
         proxy = try Proxy(
-            configuration: Daemon.configuration(settings, &lasting),
+            configuration: Daemon.configuration(settings, &lasting, asksPrograms: true),
             diskTier: store.map { DiskTier(store: $0, via: ProxyConfiguration.via) },
             pages: AdminPages(history: history), logger: logger, time: time, interception: interception,
             recordings: RecordingTable(keeper: store.map { RecordingFiles(directory: $0.directory) }),
@@ -46,7 +49,7 @@ package final class Daemon: Sendable {
     @discardableResult
     package func reload(_ settings: Settings) throws -> [String] {
         let (applied, waiting) = SettingsCatalogue.reloaded(proxy.configuration.settings, as: settings)
-        let changed = try state.withLock { lasting in
+        let changed = try configuring { lasting in
             let users = try Daemon.gate(applied.access, after: lasting.users)
             try lasting.prepareTLS(applied)
             try lasting.serve(applied.tls)
@@ -54,7 +57,7 @@ package final class Daemon: Sendable {
             lasting.users = users
             let changed = lasting.variables.declare(applied.variables, at: proxy.now)
             // Applied under the lock, so that an older configuration cannot replace a newer one.
-            proxy.apply(Daemon.configuration(applied, &lasting))
+            proxy.apply(Daemon.configuration(applied, &lasting, asksPrograms: true))
             return changed
         }
         if lastingVariables.wipes(changed) {
@@ -73,7 +76,7 @@ package final class Daemon: Sendable {
     /// Has every loop use the current values of these variables, and then removes responses fetched with the old ones
     /// where the configuration requires it.
     private func apply(changed names: [String]) async {
-        state.withLock { lasting in
+        configuring { lasting in
             let current = proxy.configuration
             proxy.apply(
                 Daemon.configuration(current.settings, &lasting) { name in
@@ -85,16 +88,26 @@ package final class Daemon: Sendable {
         await forgetServices(using: names)
     }
 
-    /// Configures one service again; the others are kept.
-    func configureAgain(_ name: String) async {
-        state.withLock { lasting in
+    /// Whether this thread is making a configuration, which programs are asked for theirs in: another would wait for it.
+    var isConfiguring: Bool { maker.withLock { $0.map { pthread_equal($0, pthread_self()) != 0 } ?? false } }
+
+    private func configuring<Result>(_ body: (inout Lasting) throws -> Result) rethrows -> Result {
+        try state.withLock { lasting in
+            maker.withLock { $0 = pthread_self() }
+            defer { maker.withLock { $0 = nil } }
+            return try body(&lasting)
+        }
+    }
+
+    /// Configures one service again, by what its program has said; the others are kept.
+    func configureAgain(_ name: String) {
+        configuring { lasting in
             let current = proxy.configuration
             proxy.apply(
                 Daemon.configuration(current.settings, &lasting) { other in
                     other.lowercased() == name.lowercased() ? nil : current.router.table.named(other)
                 })
         }
-        await proxy.settle()
     }
 
     /// Loads under way are not stored after it: they began with the old values, or are superseded.
@@ -131,12 +144,19 @@ package final class Daemon: Sendable {
         private(set) var clientTLS: TLSServerContext?
         /// Those who may sign clients' certificates, when `clientTLS` was made.
         private(set) var clientAuthorities = FileState(nil)
-        /// Services by name with their numbers, so that a reload keeps their memory.
-        private var services: [String: (service: Service, number: UInt32)] = [:]
+        /// Services with their numbers, so that a reload keeps their memory, and what programs have of them: that of
+        /// services that are gone too, as they may come back.
+        private var services: [Place: (service: Service, number: UInt32)] = [:]
         /// Invalidations remain in force across reloads.
         let invalidations = Invalidations()
         /// A number is used once: resources under it may still be in memory.
         private var nextNumber: UInt32 = 0
+
+        /// A service with the same name and base URL is the same after a reload.
+        private struct Place: Hashable {
+            let name: String
+            let base: String?
+        }
 
         struct Trust: Hashable {
             let caFile: String?
@@ -219,10 +239,8 @@ package final class Daemon: Sendable {
         mutating func service(
             _ name: String, base: String?
         ) -> (service: Service, number: UInt32) {
-            let known = services[name]
-            if let known, known.service.baseURL?.string == base { return known }
-            // Resources still have it.
-            known?.service.replaceConfiguration(with: [])
+            let place = Place(name: name, base: base)
+            if let known = services[place] { return known }
             var defaults = Configuration()
             defaults.expirationMode = .heuristic
             defaults.staleIfError = .seconds(86_400)
@@ -235,15 +253,15 @@ package final class Daemon: Sendable {
             made.service.attach(host)
             made.service.move(to: ResourceHome(registry, number: nextNumber, invalidations: invalidations))
             nextNumber += 1
-            services[name] = made
+            services[place] = made
             return made
         }
 
-        /// Has services that are in the configuration no more let go of theirs: they are kept, as they may come back.
+        /// Has services that are in the configuration no more let go of theirs.
         func forgetConfigurations(ofAllBut table: ServiceTable) {
-            for (name, known) in services where name != table.unclaimed.name && table.named(name) == nil {
-                guard !known.service.configurationSet.entries.isEmpty else { continue }
-                known.service.replaceConfiguration(with: [])
+            let present = Set(table.all.map { ObjectIdentifier($0.service) })
+            for (service, _) in services.values where !present.contains(ObjectIdentifier(service)) {
+                service.forgetConfiguration()
             }
         }
     }
@@ -261,9 +279,13 @@ package final class Daemon: Sendable {
         return try SQLiteStore.open(store) { log.note($0) }
     }
 
-    /// - Parameter kept: the service of that name, if it is unchanged.
+    /// - Parameters:
+    ///   - asksPrograms: whether programs say the configuration of their services again; otherwise they have it as the
+    ///     last time.
+    ///   - kept: the service of that name, if it is unchanged.
     private static func configuration(
-        _ settings: Settings, _ lasting: inout Lasting, keeping kept: (String) -> RoutedService? = { _ in nil }
+        _ settings: Settings, _ lasting: inout Lasting, asksPrograms: Bool = false,
+        keeping kept: (String) -> RoutedService? = { _ in nil }
     ) -> ProxyConfiguration {
         let (identities, pseudonym) = (lasting.identities, lasting.pseudonym)
         let variables = lasting.variables.values
@@ -273,8 +295,8 @@ package final class Daemon: Sendable {
             service.offline = service.offline ?? settings.offline
             let (model, number) = lasting.service(
                 service.name, base: isUnclaimed ? nil : service.baseURL.target.string)
-            model.replaceConfiguration(
-                with: service.entries(variables, settings, for: model))
+            if asksPrograms { service.askProgram(about: model) }
+            model.replaceConfiguration(with: service.entries(variables, settings, for: model))
             let named = isUnclaimed ? nil : service
             return RoutedService(
                 model, number: number, settings: service,
@@ -351,17 +373,18 @@ extension ServiceSettings {
             $0.privacy = privacy
             $0.onAbandon = .cancel(after: abandon)
         }
-        return [own] + declared(model)
+        let declared =
+            declare == nil
+            ? []
+            : model.declaredEntries.map { $0.namingTransformedMethods(besides: Service.transformedMethods) }
+        return [own] + declared
             + configure.map {
                 ConfigurationEntry($0, relativeTo: baseURL.target, variables: variables)
             }
     }
 
-    /// The program's configuration of its own service.
-    private func declared(_ model: Service) -> [ConfigurationEntry] {
-        guard let declare else { return [] }
-        return model.entries(declaredBy: declare).map {
-            $0.namingTransformedMethods(besides: Service.transformedMethods)
-        }
+    /// Has the program say the configuration of its own service.
+    fileprivate func askProgram(about model: Service) {
+        if let declare { model.collect(from: declare) } else { model.forgetDeclaration() }
     }
 }

@@ -4,6 +4,7 @@ import Larder
 import LarderIO
 import LarderProxy
 import LarderRules
+import LarderStores
 import Logging
 
 /// Forwards a program's operations on its services to the daemon.
@@ -29,9 +30,12 @@ final class DaemonHost: ServiceHost {
             proxy.wipeInMemory(routed, where: isMatch)
             return nil
         }
+        // The disk first, so that nothing old is read from it afterwards; and both now, not later, so that nothing is
+        // touched that begins after this call.
         let matches = proxy.matches(in: routed, where: isMatch)
+        proxy.wipeStored(routed, matches)
         proxy.wipeInMemory(routed) { matches[$0] }
-        return { await proxy.wipeStored(routed, matches) }
+        return { await proxy.diskTier?.store.flush() }
     }
 
     func invalidate(_ service: Service, matching pattern: GlobPattern) -> Rest? {
@@ -39,9 +43,11 @@ final class DaemonHost: ServiceHost {
         proxy.markStaleInMemory(routed, matching: pattern)
         let filter = ResourceFilter(pattern, service: routed.name, table: proxy.configuration.router.table)
         let many = ManyResources(proxy: proxy, selection: .matching(filter), walkers: walker())
+        many.selection.tell(proxy)
+        let now = proxy.now
         return {
             do {
-                _ = try await many.invalidate()
+                _ = try await many.invalidateStored(until: now)
             } catch {
                 proxy.logger.warning(
                     "too many walks through memory; some on disk stays up to date",
@@ -55,11 +61,16 @@ final class DaemonHost: ServiceHost {
         return { await proxy.reloadFailed(of: routed) }
     }
 
-    /// Deferred, as it may be called while the configuration is being made.
+    /// Deferred if it is called while the configuration is being made.
     func configurationIsInvalid(of service: Service) -> Rest? {
         guard let daemon = served.withLock({ $0.daemon }) else { return nil }
         let name = service.name
-        return { await daemon.configureAgain(name) }
+        let isDeferred = daemon.isConfiguring
+        if !isDeferred { daemon.configureAgain(name) }
+        return {
+            if isDeferred { daemon.configureAgain(name) }
+            await daemon.proxy.settle()
+        }
     }
 
     // MARK: One resource
@@ -86,7 +97,8 @@ final class DaemonHost: ServiceHost {
     func invalidate(_ resource: Resource) {
         guard let proxy else { return }
         proxy.invalidate(resource)
-        resource.service.whileHosted { await proxy.invalidateStored(resource) }
+        let now = proxy.now
+        resource.service.whileHosted { await proxy.invalidateStored(resource, until: now) }
     }
 
     func wipe(_ resource: Resource, _ scope: Resource.WipeScope) { proxy?.wipe(resource, scope) }

@@ -4,6 +4,7 @@ import Larder
 import LarderHTTP
 import LarderIO
 import LarderProxy
+import LarderRules
 import LarderSettings
 import LarderStores
 import Synchronization
@@ -28,8 +29,22 @@ struct ManyResources {
     func invalidate() async throws -> Counts {
         selection.tell(proxy)
         var counts = Counts()
-        counts.memory = try await markStale(isRepeated: false)
-        guard let diskTier = proxy.diskTier, mayBeOnDisk(diskTier) else { return counts }
+        counts.memory = try await markStale(noting: .forAll, where: selection.accepts)
+        counts.disk = try await invalidateStored()
+        return counts
+    }
+
+    /// The same on disk alone, and for what is read from there meanwhile. Counts variants on disk.
+    ///
+    /// - Parameter moment: what was received later is left as it is, and so are loads under way.
+    @discardableResult
+    func invalidateStored(until moment: Timestamp? = nil) async throws -> Int {
+        guard let diskTier = proxy.diskTier, mayBeOnDisk(diskTier) else { return 0 }
+        let selection = selection
+        let isMeant = { @Sendable (stored: StoredResponse) in
+            selection.accepts(stored) && moment.map { stored.responseTime <= $0 } ?? true
+        }
+        var count = 0
         let table = proxy.configuration.router.table
         var row: Int64?
         while true {
@@ -41,21 +56,23 @@ struct ManyResources {
                 guard let url = ResourceURL(entry.key.url).target else { continue }
                 let method = ContentMark.split(entry.key.url).mark?.method ?? .get
                 let policy = table.serving(entry.key.service).configuration(for: url, method: method).policy
-                counts.disk += await diskTier.markStale(entry.key, policy: policy, where: selection.accepts)
+                count += await diskTier.markStale(entry.key, policy: policy, where: isMeant)
             }
             guard slice.count == 500 else { break }
             row = slice.last?.row
         }
         // Repeated, for responses read from the store in between.
-        if counts.disk > 0 { _ = try await markStale(isRepeated: true) }
+        if count > 0 { _ = try await markStale(noting: moment == nil ? .forClients : .forReads, where: isMeant) }
         await diskTier.store.flush()
-        return counts
+        return count
     }
 
-    private func markStale(isRepeated: Bool) async throws -> Int {
-        let (proxy, selection) = (proxy, selection)
+    private func markStale(
+        noting: InvalidationNote, where isMeant: @escaping @Sendable (StoredResponse) -> Bool
+    ) async throws -> Int {
+        let proxy = proxy
         return try await walk { resource, service in
-            proxy.markStale(resource, service: service, isNoted: isRepeated, where: selection.accepts) > 0
+            proxy.markStale(resource, service: service, noting: noting, where: isMeant) > 0
         }
     }
 

@@ -16,7 +16,7 @@ final class LogWriter: Sendable {
     }
 
     static let limit = 1 << 20
-    /// What a pipe that has room for anything has room for.
+    /// A pipe that has room at all has room for so many octets.
     private static let piece = Int(PIPE_BUF)
 
     private let descriptor: Int32

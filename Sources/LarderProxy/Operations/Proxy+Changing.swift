@@ -5,18 +5,30 @@ import LarderHTTP
 package import LarderRules
 import LarderStores
 
+/// For whom a Resource is marked out of date besides its variants.
+package enum InvalidationNote: Sendable {
+    /// Loads and reads of the disk under way, and programs that look at it.
+    case forAll
+    /// The same without programs, who know already.
+    case forClients
+    /// Reads of the disk under way.
+    case forReads
+}
+
 /// Changes by operators, to one resource in the shared partition. Other partitions are changed through lists of
 /// resources.
 extension Proxy {
-    /// Marks a resource in memory out of date, and with it what loads and reads of the disk under way bring. Returns how
-    /// many variants changed.
-    ///
-    /// - Parameter isNoted: whether programs that look at it know already.
+    /// Marks a resource in memory out of date, and with it what loads and reads of the disk under way bring, as far as
+    /// `noting` says. Returns how many variants changed.
     package func markStale(
-        _ resource: Resource, service: RoutedService, isNoted: Bool = false,
+        _ resource: Resource, service: RoutedService, noting: InvalidationNote = .forAll,
         where isMeant: (StoredResponse) -> Bool = { _ in true }
     ) -> Int {
-        resource.memory.noteInvalidation(isForPrograms: !isNoted)
+        switch noting {
+        case .forAll: resource.memory.noteInvalidation()
+        case .forClients: resource.memory.noteInvalidation(isForPrograms: false)
+        case .forReads: resource.memory.noteInvalidationOfReads()
+        }
         let policy = service.configuration(for: resource).policy
         var changed = 0
         for variant in resource.memory.snapshot.variants
@@ -41,7 +53,7 @@ extension Proxy {
             service: service.name, partition: Larder.Partition.shared.name, stage: DiskTier.stage, url: key.url)
         let onDisk = await diskTier?.markStale(entity, policy: policy) ?? 0
         // Repeated, for responses read from the store in between.
-        if onDisk > 0 { _ = registry.resource(for: key).map { markStale($0, service: service, isNoted: true) } }
+        if onDisk > 0 { _ = registry.resource(for: key).map { markStale($0, service: service, noting: .forClients) } }
         await diskTier?.store.flush()
         return max(inMemory, onDisk)
     }

@@ -46,9 +46,9 @@ extension Proxy {
         registry.forgetUnstored()
     }
 
-    /// Removes them from disk, and then from memory those read from there meanwhile. Of a Resource that was not in
-    /// memory the condition gets to know its URL and its partition.
-    package func wipeStored(_ service: RoutedService, _ matches: Matches) async {
+    /// Begins to remove them from disk, where nobody sees them from now on. Of a Resource that is not in memory the
+    /// condition gets to know its URL and its partition.
+    package func wipeStored(_ service: RoutedService, _ matches: Matches) {
         registry.forEach { resource in
             if resource.key.serviceNumber == service.number, matches[resource] {
                 emptyOwnCaches(of: resource, service)
@@ -57,8 +57,8 @@ extension Proxy {
         guard let diskTier else { return }
         let model = service.service
         for stage in DiskTier.stages {
-            _ = await diskTier.store.removeAll(
-                where: EntityMatch(
+            diskTier.store.beginRemoval(
+                EntityMatch(
                     service: service.name, stage: stage,
                     predicate: { key in
                         if let known = matches.answers[Matches.Name(partition: key.partition, url: key.url)] {
@@ -68,9 +68,8 @@ extension Proxy {
                         return matches.isMatch(
                             Resource(
                                 service: model, url: ResourceURL(url), partition: Larder.Partition(key.partition)))
-                    }))
+                    }), because: .wiped)
         }
-        wipeInMemory(service) { matches[$0] }
     }
 
     /// Marks those that `pattern` matches out of date, in memory.

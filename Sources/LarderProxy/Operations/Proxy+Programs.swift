@@ -61,14 +61,15 @@ extension Proxy {
     /// Has what clients get validated first.
     package func invalidate(_ resource: Resource) {
         guard let (service, _) = place(of: resource) else { return }
-        _ = markStale(resource, service: service, isNoted: true)
+        _ = markStale(resource, service: service, noting: .forClients)
     }
 
-    /// The same for what is on disk alone.
-    package func invalidateStored(_ resource: Resource) async {
+    /// The same for what is on disk alone and was received by then.
+    package func invalidateStored(_ resource: Resource, until moment: Timestamp) async {
         guard let diskTier, let (service, _) = place(of: resource) else { return }
         _ = await diskTier.markStale(
-            diskTier.key(of: resource, service), policy: service.configuration(for: resource).policy)
+            diskTier.key(of: resource, service), policy: service.configuration(for: resource).policy,
+            where: { $0.responseTime <= moment })
     }
 
     /// Empties a Resource for clients: in memory, and with `memoryAndCaches` on disk.
