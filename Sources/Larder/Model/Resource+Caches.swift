@@ -47,7 +47,7 @@ extension Resource {
             guard program.isUpToDate(by: plan), let data = machine.latestData, machine.latestError == nil else {
                 return nil
             }
-            var info = ResponseInfo(.success(data), isNew: false)
+            var info = ResponseInfo(.success(data))
             info.isInMemory = true
             info.landing = Landing(
                 resource: ObjectIdentifier(self), method: .get, wipeGeneration: state.wipeGeneration, entries: [],

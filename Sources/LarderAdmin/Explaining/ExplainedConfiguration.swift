@@ -66,7 +66,7 @@ enum ExplainedConfiguration {
             ("followRedirects", configuration.followsRedirects ? "true" : "false"),
             ("privacy", configuration.privacy.rawValue),
         ]
-        facts += ExplainedEffects.words(of: configuration)
+        facts += ExplainedEffects.words(of: configuration) + programs(configuration)
         var names: Set<String> = []
         configuration.fields.set.forEachLine { _, spelling, _ in
             let name = String(decoding: spelling, as: UTF8.self)
@@ -78,6 +78,17 @@ enum ExplainedConfiguration {
             facts.append(("headers.\(name)", "removed"))
         }
         return facts
+    }
+
+    /// The settings that only programs have.
+    private static func programs(_ configuration: Configuration) -> [(name: String, value: String)] {
+        let stages = configuration.pipeline.order.filter { configuration.pipeline[$0].cache != nil }
+        return [
+            ("mutateRequests", String(configuration.mutators.count)),
+            ("decorateRequests", String(configuration.decorators.count)),
+            ("onAbandon", configuration.onAbandon.delay.map { "cancel after \(UnitText.write($0))" } ?? "go on"),
+            ("cacheUsing", list(stages.map { "\($0)" })),
+        ]
     }
 
     /// The time with its relation to the origin's lifetime; the time alone has no meaning.

@@ -22,6 +22,17 @@ extension SettingsLoader {
         }
     }
 
+    /// Names that the program has given to several services: one of them would never be asked for its configuration.
+    var namesakes: [SettingsProblem] {
+        var names: Set<String> = []
+        return declared.filter { !names.insert($0.name.lowercased()).inserted }.map { service in
+            SettingsProblem(
+                at: .nowhere, setting: "services.\(service.name)",
+                found: "two services of the program with this name", expected: "a name for each",
+                advice: "change the `name` of one `DaemonService`")
+        }
+    }
+
     /// `node` with a text at the end of the path, unless there is a value already.
     private func filling(_ node: SettingNode?, _ path: ArraySlice<String>, with text: String) -> SettingNode {
         guard let name = path.first else {

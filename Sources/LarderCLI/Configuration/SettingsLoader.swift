@@ -75,6 +75,7 @@ package struct SettingsLoader: Sendable {
         let origins = PresetOrigins(written: written, expanded: tree)
         problems += reader.problems.map(origins.asWritten)
         declare(in: &settings)
+        problems += namesakes
         settings.upstream.environment = EnvironmentProxies(
             environment: usesEnvironment(settings) ? environment : [:], listening: settings.listen,
             problems: &problems, notes: &notes)

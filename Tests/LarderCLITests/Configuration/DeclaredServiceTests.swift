@@ -54,6 +54,7 @@ struct DeclaredServiceTests {
         let wrong = DeclaredService(name: "Shop", baseURL: "ftp://shop.test", mount: nil) { _ in }
         #expect(try !problems(nil, wrong).isEmpty)
         #expect(try problems("services: []\n", shop) == ["services"])
+        #expect(try problems(nil, shop, shop) == ["services.shop"])
         let yaml = "services: { other: { baseURL: 'http://other.test', mount: /store/ } }\n"
         #expect(try problems(yaml, shop).contains { $0.hasSuffix("mount") })
     }

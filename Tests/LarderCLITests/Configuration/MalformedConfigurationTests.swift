@@ -129,7 +129,7 @@ struct MalformedConfigurationTests {
         Mistake(
             label: "a size with a unit that may mean two things", yaml: "cache:\n  disk: 10G\n", line: 2, column: 9,
             setting: "cache.disk", found: "`10G`",
-            expected: "a size from 1 MiB to 1024 TiB with its unit, as `64 KiB` or `10 GiB`", suggestion: "10 GiB",
+            expected: "a size from 4 MiB to 1024 TiB with its unit, as `64 KiB` or `10 GiB`", suggestion: "10 GiB",
             advice: "`G` is not a unit"),
         Mistake(
             label: "a port alone", yaml: "listen: [3128]\n", line: 1, column: 10, setting: "listen[0]",
