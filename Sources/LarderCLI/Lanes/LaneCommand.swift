@@ -96,7 +96,14 @@ struct Run: ParsableCommand {
             return
         }
         let program = command[0].split(separator: "/").last.map(String.init) ?? command[0]
-        let summary = LaneSummary(json: try lane.close(), command: program)
+        let outcome: JSONValue
+        do {
+            outcome = try lane.close()
+        } catch let failure as CommandFailure where status != 0 {
+            Terminal.writeError("larder: \(failure)")
+            throw ExitCode(status)
+        }
+        let summary = LaneSummary(json: outcome, command: program)
         guard hasStarted else { throw ExitCode(status) }
         if !quiet {
             for line in summary.text.split(separator: "\n") { Terminal.writeError("larder: \(line)") }
