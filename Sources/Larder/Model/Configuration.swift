@@ -42,6 +42,10 @@ public struct Configuration: Sendable {
     }
 
     /// The effect on a resource when a request that may have changed it succeeds (RFC 9111 §4.4).
+    ///
+    /// In a daemon, clients' writes have it, too. Of theirs, `override` takes the content of a PUT alone, data from
+    /// `override` and `promote` is up to date for as long as the configuration or the response says, and `wipe` leaves a
+    /// program the data that it has, as out of date.
     public struct AfterWrite: Sendable, Hashable {
         /// The effect on the resource itself.
         public enum Action: String, Sendable, Hashable {
