@@ -355,6 +355,8 @@ struct TransformingStoreScenarios {
                 let response = try await scene.get("/a")
                 #expect(response.status == 410)
                 #expect(response.text == "there is nothing in it")
+                #expect(response["Cache-Status"]?.hasSuffix("; fwd-status=200") == true)
+                #expect(response["Proxy-Status"]?.contains("received-status=200") == true)
             }
             #expect(scene.origin.seen.count == 2)
             await scene.proxy.diskTier?.store.flush()

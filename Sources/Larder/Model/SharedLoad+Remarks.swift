@@ -14,6 +14,10 @@ extension SharedLoad {
         package var sending: String?
         /// Whether another daemon's response was found, and the origin was not asked.
         package var isShared = false
+        /// The origin's status, where the pipeline has made another of it.
+        package var received: Status?
+        /// Whether the pipeline has made an error of the response, so that it is not stored.
+        package var isRefused = false
 
         package init() {}
 

@@ -91,6 +91,8 @@ extension Load {
         // Whether it may be shared depends on the origin's response, whatever the pipeline returned.
         let stored = received.isKept ? received.storedResponse() : nil
         if !received.isKept { note(received.unstored) }
+        if made.head.status != received.head.status { remarks.received = received.head.status }
+        remarks.isRefused = made.isRefusal
         let shared = announce(made.head, length: Int64(made.length), stored: stored, retains: true)
         made.chunks.forEach(shared.append)
         if let stored, !made.isRefusal { land(made, stored, writer) } else { writer?.abort() }

@@ -32,7 +32,8 @@ extension LoadedAnswer {
         }
         writer.startHead(status: response.status, fields: fields)
         writer.finishHead(
-            length: length, cacheStatus: status, proxyStatus: ProxyStatus(receivedStatus: response.status))
+            length: length, cacheStatus: status,
+            proxyStatus: ProxyStatus(receivedStatus: content.remarks.received ?? response.status))
         guard writer.delivery != .none else { return try await writer.sendHead() }
         // With the content in one write if it has been received; but an event stream may not begin for long.
         var isHeadPending = content.isAtHand

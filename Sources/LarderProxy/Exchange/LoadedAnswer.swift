@@ -164,7 +164,8 @@ struct LoadedAnswer: ExchangeStep {
         isLeader: Bool
     ) async throws {
         writer.record.kind = isLeader ? .miss : .collapsed
-        var status = status.answered(response.status).stored(isLeader && stored != nil)
+        var status = status.answered(content.remarks.received ?? response.status)
+            .stored(isLeader && stored != nil && !content.remarks.isRefused)
         status.detail = content.remarks.detail
         if let word = stored?.facts.ignored { status.note(word) }
         if isLeader { return try await relay(response, length, content, status) }
