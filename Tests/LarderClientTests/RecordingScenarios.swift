@@ -125,4 +125,22 @@ struct RecordingScenarios {
             #expect(scenario.origin.wires.isEmpty)
         }
     }
+
+    @Test func `long content is found without its secrets`() async throws {
+        try await Scenario.run { scenario in
+            Self.answer(scenario)
+            func content(_ token: String) -> String {
+                #"{"a":"\#(String(repeating: "x?", count: 20_000))","token":"\#(token)"}"#
+            }
+            let recording = Recording(name: "one")
+            let recorded = Self.lane(scenario, .record(recording))
+            let first = try await Self.ask(scenario, recorded, "POST /p", content: content("one"))
+            try await eventually("it is recorded") { recording.count == 1 }
+            let replayed = Self.lane(scenario, .replay(Replay(recording.withoutSecrets)))
+            let again = try await Self.ask(scenario, replayed, "POST /p", content: content("two"))
+            #expect(again.content == first.content)
+            let other = try await Self.ask(scenario, replayed, "POST /p", content: content("two") + " ")
+            #expect(other.status == 504)
+        }
+    }
 }

@@ -10,18 +10,22 @@ package enum PercentText {
     ///
     /// - Parameter isForm: `+` is a space.
     package static func octets(of text: some Sequence<UInt8>, isForm: Bool = true) -> [UInt8] {
+        let text = Array(text)
         var octets: [UInt8] = []
-        var rest = Array(text)[...]
-        while let first = rest.popFirst() {
-            if first == UInt8(ascii: "+"), isForm {
+        octets.reserveCapacity(text.count)
+        var position = 0
+        while position < text.count {
+            let octet = text[position]
+            position += 1
+            if octet == UInt8(ascii: "+"), isForm {
                 octets.append(0x20)
-            } else if first == UInt8(ascii: "%"), rest.count >= 2, let high = ASCII.hexValue(rest[rest.startIndex]),
-                let low = ASCII.hexValue(rest[rest.startIndex + 1])
+            } else if octet == UInt8(ascii: "%"), position + 2 <= text.count, let high = ASCII.hexValue(text[position]),
+                let low = ASCII.hexValue(text[position + 1])
             {
                 octets.append(high << 4 | low)
-                rest = rest.dropFirst(2)
+                position += 2
             } else {
-                octets.append(first)
+                octets.append(octet)
             }
         }
         return octets

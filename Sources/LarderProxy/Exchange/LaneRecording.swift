@@ -33,16 +33,22 @@ struct LaneRecording: ExchangeStep {
                     requestContent: octets, began: context.now()))
             return false
         case .replay(let replay):
-            let found =
-                request.traits.wantsUpgrade
-                ? nil
-                : replay.answer(
-                    to: request.head.method.token, request.uri.string, range: request.head.fields[.range],
-                    content: octets,
-                    type: request.head.fields[.contentType])
-            guard let found else { throw Problem.notRecorded(request.uri.string) }
+            guard let found = request.traits.wantsUpgrade ? nil : try await answer(replay, octets) else {
+                throw Problem.notRecorded(request.uri.string)
+            }
             try await give(found)
             return true
+        }
+    }
+
+    /// Looks the request up in the replay: long content is searched for secrets on another thread.
+    private func answer(_ replay: Replay, _ content: [UInt8]) async throws -> RecordedExchange? {
+        let (method, url, fields) = (request.head.method.token, request.uri.string, request.head.fields)
+        guard content.count > 16 << 10 else { return replay.answer(to: method, url, fields, content: content) }
+        do {
+            return try await context.proxy.readers().run { replay.answer(to: method, url, fields, content: content) }
+        } catch {
+            throw Problem.tooMuchToLookUp
         }
     }
 
@@ -71,6 +77,11 @@ struct LaneRecording: ExchangeStep {
 }
 
 extension Problem {
+    fileprivate static let tooMuchToLookUp = Problem(
+        status: 503, title: "Too many requests", proxyError: .proxyInternalResponse,
+        detail: "Too many requests with long content wait to be looked up in recordings.",
+        advice: "Send fewer at once.")
+
     static func notRecorded(_ url: String) -> Problem {
         Problem(
             status: 504, title: "Not recorded", proxyError: .httpRequestDenied,

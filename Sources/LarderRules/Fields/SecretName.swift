@@ -4,25 +4,55 @@ package import LarderHTTP
 
 /// Names whose values are not shown, recorded or given away: more than those by which origins identify users
 /// (`Credentials`), since nothing is lost where a value is hidden without need.
+///
+/// Names are compared without case and without what separates their words.
 package enum SecretName {
     private static let fields: Set<FieldName> = [
         .authorization, .proxyAuthorization, .cookie, .setCookie, .authenticationInfo, .proxyAuthenticationInfo,
         "Cookie2", "Set-Cookie2",
     ]
-    private static let parts = [
+    /// Anywhere in a name.
+    private static let parts = Words([
         "token", "secret", "password", "passwd", "apikey", "authkey", "accesskey", "signature", "credential", "session",
-        "bearer", "jwt",
-    ]
-    private static let words: Set<String> = [
-        "key", "sig", "auth", "pwd", "pass", "passphrase", "passcode", "code", "assertion", "sid", "csrf",
+        "sessid", "bearer", "jwt", "csrf", "xsrf",
+    ])
+    /// Names of their own.
+    private static let words = Words([
+        "key", "sig", "auth", "xauth", "pwd", "pass", "passphrase", "passcode", "pin", "otp", "code", "assertion",
+        "sid", "devicecode", "usercode", "authcode", "codeverifier", "samlresponse", "samlrequest", "ticket",
         // The registered fields again, as parameters and members.
         "authorization", "proxyauthorization", "cookie", "setcookie",
-    ]
+    ])
+    /// Ends of names of keys that open something. Other keys find things: `sortKey`.
+    private static let keys = Words(
+        [
+            "api", "subscription", "private", "access", "auth", "secret", "encryption", "signing", "license", "account",
+            "shared", "master", "storage", "functions", "deploy", "ssh",
+        ].map { $0 + "key" })
+    /// How names end whose value may be a number: not `max_tokens`, which is a count, nor `token_expires_in`.
+    private static let numbers = Words([
+        "token", "secret", "password", "passwd", "key", "sig", "signature", "auth", "pwd", "pass", "passphrase",
+        "passcode", "pin", "otp", "code", "sid", "session", "sessionid", "sessid", "credential", "jwt", "csrf", "xsrf",
+        "assertion", "ticket", "verifier", "cookie", "authorization",
+    ])
 
     /// Whether a field, a parameter or a member of that name contains a credential.
-    package static func isOne(_ name: some StringProtocol) -> Bool {
-        let plain = name.lowercased().filter { $0 != "-" && $0 != "_" && $0 != "." }
-        return words.contains(plain) || parts.contains { plain.contains($0) }
+    package static func isOne(_ name: some StringProtocol) -> Bool { isOne(octets: Array(name.utf8)[...]) }
+
+    /// The same for a name in UTF-8.
+    package static func isOne(octets name: ArraySlice<UInt8>) -> Bool {
+        let plain = plain(name)
+        return words.isAll(of: plain) || parts.isIn(plain) || keys.isEnd(of: plain)
+    }
+
+    /// Whether a number is the credential in a member of that name, which contains one: a whole number, of at least
+    /// four digits. Shorter ones are counts, indexes and statuses: nobody gains from `REDACTED` for them, and requests
+    /// that differ in them would become the same.
+    package static func hidesNumbers(octets name: ArraySlice<UInt8>) -> Bool { numbers.isEnd(of: plain(name)) }
+
+    /// Whether that parameter, whose name contains a credential's, is a count: `max_tokens=100`.
+    package static func isCount(octets name: ArraySlice<UInt8>, value: ArraySlice<UInt8>) -> Bool {
+        value.allSatisfy(ASCII.isDigit) && plain(name).suffix(6).elementsEqual("tokens".utf8)
     }
 
     /// Whether a field of that name contains a credential, or leads to one user.
@@ -30,5 +60,56 @@ package enum SecretName {
         guard name != "Surrogate-Key" else { return false }
         return fields.contains(name) || Credentials.isOne(name) || isOne(name.spelling)
             || name.spelling.lowercased().hasSuffix("-key")
+    }
+
+    private static func plain(_ name: ArraySlice<UInt8>) -> [UInt8] {
+        var plain: [UInt8] = []
+        plain.reserveCapacity(name.count)
+        for octet in name {
+            switch octet {
+            case UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: " "), UInt8(ascii: "+"): break
+            default: plain.append(ASCII.lowercased(octet))
+            }
+        }
+        return plain
+    }
+
+    /// Words by one of their octets, since each name of a large content is compared with all of them.
+    private struct Words: Sendable {
+        private var byFirst = [[[UInt8]]](repeating: [], count: 256)
+        private var byLast = [[[UInt8]]](repeating: [], count: 256)
+
+        init(_ words: [String]) {
+            for word in words.map({ Array($0.utf8) }) {
+                byFirst[Int(word.first ?? 0)].append(word)
+                byLast[Int(word.last ?? 0)].append(word)
+            }
+        }
+
+        func isAll(of name: [UInt8]) -> Bool {
+            guard let first = name.first else { return false }
+            return byFirst[Int(first)].contains { $0 == name }
+        }
+
+        func isEnd(of name: [UInt8]) -> Bool {
+            guard let last = name.last else { return false }
+            return byLast[Int(last)].contains {
+                $0.count <= name.count && Words.matches($0, name, name.count - $0.count)
+            }
+        }
+
+        func isIn(_ name: [UInt8]) -> Bool {
+            for start in name.indices {
+                for word in byFirst[Int(name[start])] where start + word.count <= name.count {
+                    if Words.matches(word, name, start) { return true }
+                }
+            }
+            return false
+        }
+
+        private static func matches(_ word: [UInt8], _ name: [UInt8], _ start: Int) -> Bool {
+            for index in word.indices where word[index] != name[start + index] { return false }
+            return true
+        }
     }
 }

@@ -24,17 +24,25 @@ extension RecordedExchange {
             clean.append(name, cleanText)
         }
         guard !content.isEmpty else { return (clean, content) }
-        let codings = ContentCodings(fields[.contentEncoding])
         clean.remove(.contentEncoding)
-        let decoded = try? codings.decode(content, limit: Recording.contentLimit)
-        let cleanContent =
-            decoded.map { SecretText.scrubbed($0, type: fields[.contentType]) } ?? Array(SecretText.replacement.utf8)
+        let cleanContent = SecretText.scrubbed(content, of: fields)
         if cleanContent != content { for digest in digests { clean.remove(digest) } }
         return (clean, cleanContent)
     }
 
     /// Fields that would tell those who check them that the content is another (RFC 9530).
     private static let digests: [FieldName] = ["Content-Digest", "Repr-Digest", "Digest", "Content-MD5"]
+}
+
+extension SecretText {
+    /// The content of a message with those fields, decoded and without its secrets. It is replaced if it
+    /// cannot be decoded.
+    static func scrubbed(_ content: [UInt8], of fields: Fields) -> [UInt8] {
+        guard !content.isEmpty else { return content }
+        let codings = ContentCodings(fields[.contentEncoding])
+        guard let decoded = try? codings.decode(content, limit: Recording.contentLimit) else { return octets }
+        return scrubbed(decoded, type: fields[.contentType])
+    }
 }
 
 extension Recording {

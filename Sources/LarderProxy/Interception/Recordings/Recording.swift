@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderHTTP
 import LarderIO
 
 /// The requests of one run of a command and their responses, in the order in which they ended.
@@ -84,16 +85,14 @@ package final class Replay: Sendable {
     package var name: String { recording.name }
     package var count: Int { recording.count }
 
-    /// The response to a request; nil if none was recorded. A recording from elsewhere has had its secrets removed, so
-    /// a request is also looked up without its own.
-    func answer(
-        to method: String, _ url: String, range: String?, content: [UInt8], type: String?
-    ) -> RecordedExchange? {
-        let key = RecordingKey(method: method, url: url, range: range, content: content)
+    /// The response to a request; nil if none was recorded. A recording from elsewhere has had its secrets and its
+    /// codings removed, so a request is also looked up without its own. That takes a while for long content.
+    func answer(to method: String, _ url: String, _ fields: Fields, content: [UInt8]) -> RecordedExchange? {
+        let key = RecordingKey(method: method, url: url, range: fields[.range], content: content)
         if let found = next(key) { return found }
         let scrubbed = RecordingKey(
-            method: method, url: SecretText.scrubbed(url: url), range: range,
-            content: SecretText.scrubbed(content, type: type))
+            method: method, url: SecretText.scrubbed(url: url), range: fields[.range],
+            content: SecretText.scrubbed(content, of: fields))
         return scrubbed == key ? nil : next(scrubbed)
     }
 

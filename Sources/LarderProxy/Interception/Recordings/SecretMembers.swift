@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Larder
 import LarderHTTP
 import LarderRules
 
@@ -8,151 +7,185 @@ import LarderRules
 ///
 /// The text may be a whole value, lines or events with one each, a script that calls a function with one, or what is
 /// left of one that broke off: so this looks at strings, colons and brackets, and parses nothing that they belong to.
-/// JSON in strings is searched as well, and URLs everywhere. All else keeps its spelling.
+/// A string before a colon is a name wherever it is, since a quotation mark of the text around may have turned strings
+/// and what is between them round. JSON in strings is searched as well, and URLs everywhere. All else keeps its spelling.
 struct SecretMembers {
+    /// The member with a credential's name that the position is in.
+    private struct Secret {
+        /// The value of `nesting` outside it.
+        let nesting: Int
+        let hidesNumbers: Bool
+        let mark: SecretMarks.Mark
+    }
+
+    private struct Name {
+        let octets: ArraySlice<UInt8>
+        let mark: SecretMarks.Mark
+        let valueStart: Int
+    }
+
+    /// The longest name that is compared with those of credentials.
+    private static let nameLimit = 256
+
     private let text: [UInt8]
-    private var clean: [UInt8] = []
+    private let marks: SecretMarks
+    /// How the parameters between strings are found.
+    private let place: SecretParameters.Place
+    private let layers: SecretLayers
+    private var redaction: Redaction
     private var position = 0
-    /// Where the octets begin that are in no string and not copied yet.
+    /// Where the octets begin that have not been searched for parameters yet.
     private var plainStart = 0
     /// How many brackets are open.
     private var nesting = 0
-    /// The value of `nesting` outside the outermost member with a credential's name.
-    private var secretNesting: Int?
+    private var secret: Secret?
 
-    static func scrubbed(_ text: [UInt8]) -> [UInt8] {
-        var scan = SecretMembers(text: text)
+    static func redaction(of text: [UInt8], _ place: SecretParameters.Place, _ layers: SecretLayers) -> Redaction {
+        var scan = SecretMembers(text, place, layers)
         scan.run()
-        return scan.clean
+        return scan.redaction
     }
 
-    private init(text: [UInt8]) { self.text = text }
+    private init(_ text: [UInt8], _ place: SecretParameters.Place, _ layers: SecretLayers) {
+        (self.text, self.place, self.layers) = (text, place, layers)
+        marks = SecretMarks(text)
+        redaction = Redaction(text)
+    }
 
     private mutating func run() {
-        clean.reserveCapacity(text.count)
         while position < text.count {
             switch text[position] {
-            case UInt8(ascii: "\""): scrubString()
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "&"): scrubString()
             case UInt8(ascii: "{"), UInt8(ascii: "["):
                 nesting += 1
                 position += 1
             case UInt8(ascii: "}"), UInt8(ascii: "]"):
                 nesting -= 1
-                if let outside = secretNesting, nesting <= outside { secretNesting = nil }
+                if let secret, nesting <= secret.nesting { self.secret = nil }
                 position += 1
-            case let octet where secretNesting != nil && SecretMembers.beginsNumber(octet): replaceNumber()
+            case let octet where secret != nil && SecretMembers.beginsNumber(octet):
+                if let secret { scrubNumber(secret.hidesNumbers, secret.mark) }
             default: position += 1
             }
         }
-        copyPlain()
+        scrubParameters(to: text.count)
     }
 
-    /// Copies what is before the position and in no string.
-    private mutating func copyPlain() {
-        clean += SecretParameters.scrubbed(Array(text[plainStart..<position]), .text)
-        plainStart = position
-    }
-
-    /// Copies the string at the position without its secrets: the name of a member, with the secret that follows, or
-    /// a value.
-    private mutating func scrubString() {
-        copyPlain()
-        let string = string(at: position)
-        if let value = string.isWhole ? valueStart(from: string.end) : nil {
-            clean += text[position..<value]
-            position = value
-            plainStart = value
-            let isSecret = secretNesting == nil && SecretName.isOne(String(decoding: string.octets, as: UTF8.self))
-            if isSecret, value < text.count { replaceValue() }
-        } else if secretNesting != nil || string.breaksOff(text) {
-            replace(to: string.end)
-        } else {
-            clean += string.isWhole ? SecretMembers.clean(string, text[position..<string.end]) : []
-            plainStart = string.isWhole ? string.end : position
-            position = string.end
-        }
-    }
-
-    /// Replaces the value of a member with a credential's name, or notes that what is in it is to be replaced.
-    private mutating func replaceValue() {
-        switch text[position] {
-        case UInt8(ascii: "{"), UInt8(ascii: "["): secretNesting = nesting
-        case UInt8(ascii: "\""): replace(to: string(at: position).end)
-        case let octet where SecretMembers.beginsNumber(octet): replaceNumber()
-        default: break
-        }
-    }
-
-    private mutating func replace(to end: Int) {
-        clean += Array("\"\(SecretText.replacement)\"".utf8)
-        position = end
+    /// Searches what has not been for parameters.
+    private mutating func scrubParameters(to end: Int) {
+        guard plainStart < end else { return }
+        SecretParameters.scrub(text, plainStart..<end, place, layers, into: &redaction)
         plainStart = end
     }
 
-    private mutating func replaceNumber() {
-        copyPlain()
-        let end = text[position...].firstIndex { !(SecretMembers.beginsNumber($0) || SecretMembers.isInNumber($0)) }
-        replace(to: end ?? text.count)
+    private mutating func replace(_ range: Range<Int>, with octets: [UInt8]) {
+        scrubParameters(to: range.lowerBound)
+        redaction.replace(range, with: octets)
+        plainStart = range.upperBound
     }
 
     // MARK: Strings
 
-    private struct JSONString {
-        /// Its value, if it is whole.
-        var octets: [UInt8]
-        var hasEscapes = false
-        /// The place behind it.
-        var end: Int
-        /// Whether it has its last quotation mark: not where its line or the text ends before, as in other text.
-        var isWhole = false
-
-        /// Whether the text ends within it, and it may have JSON in it.
-        func breaksOff(_ text: [UInt8]) -> Bool { !isWhole && hasEscapes && end == text.count }
-    }
-
-    /// The string that begins at that quotation mark.
-    private func string(at start: Int) -> JSONString {
-        var string = JSONString(octets: [], end: start + 1)
-        while string.end < text.count, text[string.end] >= 0x20, !string.isWhole {
-            string.isWhole = text[string.end] == UInt8(ascii: "\"")
-            let isEscape = text[string.end] == UInt8(ascii: "\\")
-            string.hasEscapes = string.hasEscapes || isEscape
-            string.end = min(string.end + (isEscape ? 2 : 1), text.count)
+    /// Scrubs the string at the position: the name of a member, with the secret that follows, or a value.
+    private mutating func scrubString() {
+        guard let mark = marks.mark(at: position) else {
+            position = max(position + 1, marks.backslashEnd(position))
+            return
         }
-        guard string.isWhole else { return string }
-        string.octets = Array(text[start + 1..<string.end - 1])
-        if string.hasEscapes, case .string(let value)? = try? JSONValue(parsing: Array(text[start..<string.end])) {
-            string.octets = Array(value.utf8)
+        let isSearched = mark.isPlain && secret == nil
+        let content = content(behind: mark, limit: isSearched ? text.count : SecretMembers.nameLimit)
+        if let name = name(content, mark) {
+            position = name.valueStart
+            if secret == nil, position < text.count, SecretName.isOne(parameter: name.octets) { scrubValue(of: name) }
+        } else if secret != nil {
+            replaceString(behind: mark)
+        } else if isSearched, content.isWhole {
+            scrub(content)
+        } else {
+            position = mark.octets.upperBound
         }
-        return string
     }
 
-    /// A whole string as it is to be written.
-    private static func clean(_ string: JSONString, _ spelling: ArraySlice<UInt8>) -> [UInt8] {
-        let octets = SecretText.scrubbed(text: string.octets)
-        if octets == string.octets { return Array(spelling) }
-        guard string.hasEscapes else { return [UInt8(ascii: "\"")] + octets + [UInt8(ascii: "\"")] }
-        return Array(JSONValue.string(String(decoding: octets, as: UTF8.self)).description.utf8)
+    private func content(behind mark: SecretMarks.Mark, limit: Int) -> SecretMarks.Content {
+        let start = mark.octets.upperBound
+        return marks.content(behind: mark, from: start, limit: min(text.count - start, limit) + start)
     }
 
-    // MARK: Between strings
-
-    /// Where the value begins, if a colon follows, as behind the name of a member.
-    private func valueStart(from end: Int) -> Int? {
-        let colon = skipBlanks(from: end)
-        guard colon < text.count, text[colon] == UInt8(ascii: ":") else { return nil }
-        return skipBlanks(from: colon + 1)
+    /// The string as the name of a member, if it is one.
+    private func name(_ content: SecretMarks.Content, _ mark: SecretMarks.Mark) -> Name? {
+        guard content.isWhole, content.octets.count <= SecretMembers.nameLimit,
+            let value = marks.valueStart(from: content.end)
+        else { return nil }
+        let octets = text[content.octets]
+        return Name(
+            octets: content.hasEscapes ? JSONEscapes.decoded(octets)[...] : octets, mark: mark, valueStart: value)
     }
 
-    private func skipBlanks(from start: Int) -> Int {
-        text[start...].firstIndex { !(ASCII.isBlank($0) || $0 == 0x0A || $0 == 0x0D) } ?? text.count
+    /// Scrubs a string that is no name and in no secret: what is in it, if that is text in JSON's or HTML's spelling.
+    private mutating func scrub(_ content: SecretMarks.Content) {
+        if content.hasEscapes || content.hasEntities {
+            scrubParameters(to: content.octets.lowerBound)
+            plainStart = content.end
+            redaction.replace(content.octets, with: layers.inString.map { scrubbed(content, $0) } ?? SecretText.octets)
+        }
+        position = content.end
+        // If what follows the string is a name, then its mark was the first one of that.
+        if let next = marks.mark(at: content.end - 1),
+            name(self.content(behind: next, limit: SecretMembers.nameLimit), next) != nil
+        {
+            position -= 1
+        }
     }
 
-    private static func beginsNumber(_ octet: UInt8) -> Bool {
-        UInt8(ascii: "0")...UInt8(ascii: "9") ~= octet || octet == UInt8(ascii: "-")
+    /// The string as it is to be written. Entities are looked for in its own spelling, whose backslashes may be theirs:
+    /// a script in an attribute of HTML has no other.
+    private func scrubbed(_ content: SecretMarks.Content, _ inside: SecretLayers) -> [UInt8] {
+        var octets = Array(text[content.octets])
+        if content.hasEntities { octets = SecretText.redaction(of: octets, place, inside).result }
+        guard content.hasEscapes else { return octets }
+        let clean = SecretText.redaction(of: JSONEscapes.decoded(octets[...]), place, inside)
+        return clean.isChanged ? JSONEscapes.encoded(clean.result) : octets
     }
+
+    // MARK: Values
+
+    /// Replaces the value of a member with a credential's name, or notes that what is in it is to be replaced.
+    private mutating func scrubValue(of name: Name) {
+        let hidesNumbers = SecretName.hidesNumbers(octets: name.octets)
+        switch text[position] {
+        case UInt8(ascii: "{"), UInt8(ascii: "["):
+            secret = Secret(nesting: nesting, hidesNumbers: hidesNumbers, mark: name.mark)
+        case UInt8(ascii: "'"):
+            let rest = text[(position + 1)...]
+            let end = rest.firstIndex { $0 == UInt8(ascii: "'") || $0 < 0x20 } ?? text.count
+            replace(position + 1..<end, with: SecretText.octets)
+            position = end
+        case let octet where SecretMembers.beginsNumber(octet): scrubNumber(hidesNumbers, name.mark)
+        default: if let mark = marks.mark(at: position) { replaceString(behind: mark) }
+        }
+    }
+
+    private mutating func replaceString(behind mark: SecretMarks.Mark) {
+        let end = marks.valueEnd(behind: mark)
+        let quotes = Array(text[mark.octets])
+        replace(mark.octets.lowerBound..<end, with: quotes + SecretText.octets + quotes)
+        position = end
+    }
+
+    private mutating func scrubNumber(_ hides: Bool, _ mark: SecretMarks.Mark) {
+        let start = position
+        while position < text.count, SecretMembers.isInNumber(text[position]) { position += 1 }
+        guard hides, position - start >= 4, text[start..<position].allSatisfy(ASCII.isDigit) else { return }
+        let quotes = Array(text[mark.octets])
+        replace(start..<position, with: quotes + SecretText.octets + quotes)
+    }
+
+    private static func beginsNumber(_ octet: UInt8) -> Bool { ASCII.isDigit(octet) || octet == UInt8(ascii: "-") }
 
     private static func isInNumber(_ octet: UInt8) -> Bool {
-        [UInt8(ascii: "."), UInt8(ascii: "e"), UInt8(ascii: "E"), UInt8(ascii: "+")].contains(octet)
+        switch octet {
+        case UInt8(ascii: "."), UInt8(ascii: "e"), UInt8(ascii: "E"), UInt8(ascii: "+"): true
+        default: beginsNumber(octet)
+        }
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderCodings
 package import LarderHTTP
 import LarderRules
 import LarderSettings
@@ -7,43 +8,70 @@ import LarderSettings
 /// Removes secrets from shared data: by the names of fields, parameters and members.
 package enum SecretText {
     package static let replacement = "REDACTED"
+    static let octets = Array(replacement.utf8)
 
     /// The URL without user information and the values of secret parameters, in its fragment too, and in URLs that
     /// are values of others.
-    package static func scrubbed(url: String) -> String { parameters(url, .url) }
-
-    /// The value of a field that is no credential itself, without the secrets of the URLs in it.
-    package static func scrubbed(_ value: String, of field: FieldName) -> String {
-        parameters(value, urls.contains(field) ? .url : .text)
+    package static func scrubbed(url: String) -> String {
+        String(decoding: SecretParameters.scrubbed(Array(url.utf8), .url), as: UTF8.self)
     }
+
+    /// The value of a field that is no credential itself, without the secrets of the URLs and the JSON in it.
+    package static func scrubbed(_ value: String, of field: FieldName) -> String {
+        let redaction = redaction(of: Array(value.utf8), urls.contains(field) ? .url : .text)
+        return redaction.isChanged ? String(decoding: redaction.result, as: UTF8.self) : value
+    }
+
+    /// Fields whose value is one URL, or ends with one: nothing in it is outside.
+    private static let urls: Set<FieldName> = [.location, "Content-Location", "Referer", "Refresh"]
 
     /// Forms, parts of forms, and text with JSON or URLs in it, without their secrets; all other content unchanged. JSON
     /// is taken for it whatever its type: many clients call it a form, or text.
     package static func scrubbed(_ content: [UInt8], type: String?) -> [UInt8] {
+        scrubbed(content, type: type, nesting: 1)
+    }
+
+    /// - Parameter nesting: how many layers of parts of parts are read.
+    static func scrubbed(_ content: [UInt8], type: String?, nesting: Int) -> [UInt8] {
         let media = type.flatMap { MediaType(lenient: $0) }
-        if media?.essence == "multipart/form-data", let boundary = media?.parameters["boundary"] {
-            return SecretParts.scrubbed(content, boundary: Array(boundary.utf8))
+        let kind = ContentKind(content, media)
+        switch kind {
+        case .compressed: return scrubbed(compressed: content, type: type, isText: ContentKind.isText(media), nesting)
+        case .parts: return SecretParts.scrubbed(content, boundary: media?.parameters["boundary"], nesting: nesting)
+        case .binary: return content
+        case .utf16(let order):
+            let text = order.decoded(content)
+            let clean = scrubbed(text, type: media.map { "\($0.essence)" }, nesting: nesting)
+            return clean == text ? content : order.encoded(clean)
+        case .json, .text: return scrubbed(text: content)
+        case .form: return SecretParameters.scrubbed(content, .form)
+        case .lines: return scrubbed(text: SecretParameters.scrubbed(content, .lines))
         }
-        guard !isBinary(content, media) else { return content }
-        let first = content.first { !(ASCII.isBlank($0) || $0 == 0x0A || $0 == 0x0D) }
-        guard first != UInt8(ascii: "{"), first != UInt8(ascii: "[") else { return scrubbed(text: content) }
-        if media?.essence == "application/x-www-form-urlencoded" { return SecretParameters.scrubbed(content, .form) }
-        let mayBeForm = (media == nil || media?.essence == "text/plain") && !content.contains { $0 <= 0x20 }
-        return scrubbed(text: mayBeForm ? SecretParameters.scrubbed(content, .form) : content)
     }
 
     /// Text of which nothing else is known.
-    static func scrubbed(text: [UInt8]) -> [UInt8] { SecretMembers.scrubbed(text) }
+    static func scrubbed(text: [UInt8]) -> [UInt8] { redaction(of: text, .text).result }
 
-    private static func isBinary(_ content: [UInt8], _ media: MediaType?) -> Bool {
-        let kind = media?.essence.prefix { $0 != "/" } ?? ""
-        return ["image", "audio", "video", "font"].contains(kind) || content.contains(0)
+    static func redaction(
+        of text: [UInt8], _ place: SecretParameters.Place, _ layers: SecretLayers = SecretLayers()
+    ) -> Redaction {
+        SecretMembers.redaction(of: text, place, layers)
     }
 
-    /// Fields whose value is one URL: nothing in it is outside.
-    private static let urls: Set<FieldName> = [.location, "Content-Location", "Referer"]
-
-    private static func parameters(_ text: String, _ place: SecretParameters.Place) -> String {
-        String(decoding: SecretParameters.scrubbed(Array(text.utf8), place), as: UTF8.self)
+    /// Content that is compressed though nothing says so, or once more than is said: as it is without secrets in it,
+    /// else decoded. If it cannot be decoded and is called text, it is replaced; else it may be a part of an archive.
+    private static func scrubbed(
+        compressed content: [UInt8], type: String?, isText: Bool, _ nesting: Int
+    ) -> [UInt8] {
+        var decoded = content
+        for _ in 0..<3 where ContentKind.isGzip(decoded) {
+            guard let next = try? ContentCoding.gzip.decode(decoded, limit: Recording.contentLimit) else {
+                return isText ? octets : content
+            }
+            decoded = next
+        }
+        guard !ContentKind.isGzip(decoded) else { return isText ? octets : content }
+        let clean = scrubbed(decoded, type: isText ? type : nil, nesting: nesting)
+        return clean == decoded ? content : clean
     }
 }

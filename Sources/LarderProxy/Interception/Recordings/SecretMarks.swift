@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import LarderHTTP
+
+/// Quotation marks as JSON has them on all its levels: plain, with backslashes in strings, as `\u0022`, and as entities
+/// in HTML; and the strings between two alike.
+struct SecretMarks {
+    struct Mark {
+        /// The octets of the mark.
+        let octets: Range<Int>
+        /// How many of them are backslashes.
+        fileprivate let backslashes: Int
+        /// The index of the rest of it among the signs.
+        fileprivate let sign: Int
+
+        var isPlain: Bool { sign == SecretMarks.plain && backslashes == 0 }
+    }
+
+    /// A string without its marks.
+    struct Content {
+        var octets: Range<Int>
+        /// The place behind the second mark, or where the string breaks off.
+        var end: Int
+        var isWhole = false
+        var hasEscapes = false
+        var hasEntities = false
+    }
+
+    /// The most backslashes before a mark: those of five levels. With them, few strings of different levels can overlap.
+    private static let backslashLimit = 31
+    private static let signs = ["\"", "u0022", "&quot;", "&#34;", "&#x22;"].map { Array($0.utf8) }
+    private static let plain = 0
+    /// The sign that only a backslash makes one.
+    private static let code = 1
+    /// Escapes of blanks.
+    private static let blanks = Array("nrt".utf8)
+    private static let eventData = Array("data:".utf8)
+
+    let text: [UInt8]
+
+    init(_ text: [UInt8]) { self.text = text }
+
+    /// The mark at that place.
+    func mark(at start: Int) -> Mark? {
+        let behind = backslashEnd(start)
+        guard behind - start <= SecretMarks.backslashLimit, behind < text.count else { return nil }
+        guard let sign = sign(at: behind), sign != SecretMarks.code || behind > start else { return nil }
+        let end = behind + SecretMarks.signs[sign].count
+        return Mark(octets: start..<end, backslashes: behind - start, sign: sign)
+    }
+
+    private func sign(at place: Int) -> Int? {
+        switch text[place] {
+        case UInt8(ascii: "\""): SecretMarks.plain
+        case UInt8(ascii: "u"), UInt8(ascii: "&"): SecretMarks.signs.firstIndex { has($0, at: place) }
+        default: nil
+        }
+    }
+
+    /// The place behind the backslashes that begin at that place.
+    func backslashEnd(_ start: Int) -> Int {
+        var place = start
+        while place < text.count, text[place] == UInt8(ascii: "\\") { place += 1 }
+        return place
+    }
+
+    /// The string behind a mark, from `start` on, up to its second mark, the end of the line, the string around it, or
+    /// `limit`.
+    func content(behind mark: Mark, from start: Int, limit: Int) -> Content {
+        var content = Content(octets: start..<start, end: start)
+        var place = start
+        func end(_ last: Int, _ end: Int, isWhole: Bool = false) -> Content {
+            content.octets = start..<last
+            content.end = end
+            content.isWhole = isWhole
+            return content
+        }
+        let sign = SecretMarks.signs[mark.sign]
+        while place < limit {
+            switch text[place] {
+            case UInt8(ascii: "\\"):
+                content.hasEscapes = true
+                let behind = backslashEnd(place)
+                guard has(sign, at: behind) else {
+                    place = behind
+                    continue
+                }
+                // Backslashes of the text itself are pairs on each level.
+                let own = (behind - place) % (2 * (mark.backslashes + 1))
+                if own == mark.backslashes {
+                    return end(behind - mark.backslashes, behind + sign.count, isWhole: true)
+                }
+                if own < mark.backslashes { return end(place, place) }
+                place = behind + sign.count
+            case UInt8(ascii: "\""), UInt8(ascii: "&"):
+                if mark.sign != SecretMarks.code, has(sign, at: place) {
+                    return mark.backslashes == 0 ? end(place, place + sign.count, isWhole: true) : end(place, place)
+                }
+                guard text[place] == UInt8(ascii: "&") else { return end(place, place) }
+                if !content.hasEntities { content.hasEntities = self.sign(at: place) != nil }
+                place += 1
+            case ..<0x20: return end(place, place)
+            default: place += 1
+            }
+        }
+        return end(limit, limit)
+    }
+
+    private func has(_ octets: [UInt8], at place: Int) -> Bool {
+        guard octets.count <= text.count - place else { return false }
+        for index in octets.indices where text[place + index] != octets[index] { return false }
+        return true
+    }
+
+    // MARK: Around strings
+
+    /// Where the value begins, if a colon follows, as behind the name of a member.
+    func valueStart(from end: Int) -> Int? {
+        let colon = skipBlanks(from: end)
+        guard colon < text.count, text[colon] == UInt8(ascii: ":") else { return nil }
+        return skipBlanks(from: colon + 1)
+    }
+
+    /// Skips line ends too, with the name of the field that lines of events have, and both as strings contain them.
+    func skipBlanks(from start: Int) -> Int {
+        var place = start
+        while place < text.count {
+            switch text[place] {
+            case 0x20, 0x09, 0x0D: place += 1
+            case 0x0A:
+                place += 1
+                if has(SecretMarks.eventData, at: place) { place += SecretMarks.eventData.count }
+            case UInt8(ascii: "\\"):
+                let behind = backslashEnd(place)
+                guard behind < text.count, SecretMarks.blanks.contains(text[behind]) else { return place }
+                place = behind + 1
+            default: return place
+            }
+        }
+        return place
+    }
+
+    /// Where the value of a secret member ends whose first mark that is: behind its second, though there may be octets
+    /// before that no string may contain; at the end of the line where the second seems to be that of another string.
+    func valueEnd(behind mark: Mark) -> Int {
+        var lineEnd: Int?
+        var place = mark.octets.upperBound
+        while place < text.count {
+            let content = content(behind: mark, from: place, limit: text.count)
+            if content.isWhole {
+                guard let lineEnd else { return content.end }
+                let next = skipBlanks(from: content.end)
+                return next == text.count
+                    || [UInt8(ascii: ","), UInt8(ascii: "}"), UInt8(ascii: "]")].contains(text[next])
+                    ? content.end : lineEnd
+            }
+            guard content.end < text.count, text[content.end] < 0x20 else { return lineEnd ?? content.end }
+            let isLineEnd = text[content.end] == 0x0A || text[content.end] == 0x0D
+            lineEnd = lineEnd ?? (isLineEnd ? content.end : nil)
+            place = content.end + 1
+        }
+        return text.count
+    }
+}
