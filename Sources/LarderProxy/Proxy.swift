@@ -292,6 +292,9 @@ package final class Proxy: Sendable {
         Task { await forgetFormerConfiguration() }
     }
 
+    /// Whether it has been asked to end.
+    package var isDraining: Bool { state.withLock { $0.phase == .draining } }
+
     /// Stops accepting, lets running exchanges end within `timeouts.drain`, then ends the loops.
     package func drain() async {
         let contexts = state.withLock { state in

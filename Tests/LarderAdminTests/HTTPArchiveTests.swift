@@ -3,6 +3,7 @@
 import Larder
 import LarderCodings
 import LarderHTTP
+import LarderIO
 import LarderTesting
 import Testing
 
@@ -174,5 +175,26 @@ struct HTTPArchiveTests {
 
     @Test func `what was omitted before is omitted from an export`() {
         #expect(Recording(name: "one", [Self.exchange], omitted: 3).withoutSecrets.omitted == 3)
+    }
+
+    @Test func `an export is made piece by piece, and is the same`() async throws {
+        let large = RecordedExchange(
+            method: "GET", url: "http://a.test/?token=x", status: 200, content: [UInt8](repeating: 0x61, count: 200_000)
+        )
+        for exchanges in [[], [Self.exchange], [Self.exchange, large, large, Self.binary, large]] {
+            let recording = Recording(name: "one \" two", exchanges, omitted: 2)
+            let walkers = WorkerPool(name: "test", threads: 1, queueLimit: 4)
+            let export = RecordingExport(recording, walkers: walkers) { false }
+            var pieces: [[UInt8]] = []
+            while let piece = try await export.next() { pieces.append([UInt8](piece.bytes)) }
+            #expect(pieces.flatMap { $0 } == HTTPArchive.json(recording.withoutSecrets).octets)
+            #expect(pieces.count == (exchanges.count > 1 ? 2 : 1))
+        }
+    }
+
+    @Test func `an export ends with the daemon`() async throws {
+        let walkers = WorkerPool(name: "test", threads: 1, queueLimit: 4)
+        let export = RecordingExport(Recording(name: "one", [Self.exchange]), walkers: walkers) { true }
+        await #expect(throws: RecordingExport.Ending.self) { try await export.next() }
     }
 }

@@ -20,15 +20,24 @@ enum HTTPArchive {
     static func json(_ recording: Recording) -> JSONValue {
         [
             "log": [
-                "version": "1.2",
-                "creator": ["name": "Larder", "version": .string(LarderVersion.current)],
+                "version": "1.2", "creator": creator,
                 "entries": .array(recording.exchanges.map(entry)),
                 "_name": .string(recording.name), "_omitted": .integer(recording.omitted),
             ]
         ]
     }
 
-    private static func entry(_ exchange: RecordedExchange) -> JSONValue {
+    private static let creator: JSONValue = ["name": "Larder", "version": .string(LarderVersion.current)]
+
+    /// The text of an archive before its entries, which have commas between them.
+    static var beginning: String { #"{"log":{"version":"1.2","creator":\#(creator),"entries":["# }
+
+    /// The text behind them.
+    static func end(name: String, omitted: Int) -> String {
+        #"],"_name":\#(JSONValue.string(name)),"_omitted":\#(omitted)}}"#
+    }
+
+    static func entry(_ exchange: RecordedExchange) -> JSONValue {
         let milliseconds = JSONValue.decimal(exchange.duration.inSeconds * 1_000, places: 3)
         return [
             "startedDateTime": .time(exchange.began), "time": milliseconds,

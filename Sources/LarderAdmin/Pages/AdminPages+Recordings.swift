@@ -32,13 +32,14 @@ extension AdminPages {
                 }
                 return OwnResponse(json: ["removed": .string(name)])
             default:
-                let archive = try await walkers.run { () -> String? in
-                    try proxy.recordings.recording(name).map { HTTPArchive.json($0.withoutSecrets).description }
+                guard let recording = try await walkers.run({ try proxy.recordings.recording(name) }) else {
+                    throw Problem.noRecording(name)
                 }
-                guard let archive else { throw Problem.noRecording(name) }
-                return OwnResponse(
-                    type: "application/json", archive.utf8,
+                var response = OwnResponse(
+                    type: "application/json", [],
                     fields: ["Content-Disposition": "attachment; filename=\"\(name).har\""])
+                response.source = RecordingExport(recording, walkers: walkers) { proxy.isDraining }
+                return response
             }
         }
     }

@@ -40,7 +40,7 @@ package struct RecordedExchange: Sendable, Equatable {
     }
 
     /// Octets that count towards the limit of a recording.
-    var size: Int { requestContent.count + content.count + url.utf8.count + 512 }
+    package var size: Int { requestContent.count + content.count + url.utf8.count + 512 }
 }
 
 /// Identifies a request in a recording: method, URL, range and content, octet for octet.
