@@ -120,7 +120,7 @@ struct SecretLayersTests {
             repeating: """
                 <!doctype html><title>It's 5" "wide": x</title><script>//@ts-check
                 var a={"b":'c',"d":"e\\n"};f(a?b:c,"x");/"/.test(s)&&g('a:b@c',//cdn.test/x
-                1);location="https://h.test/?q="+a+"#b";</script><img src="data:image/png;base64,AA//BB==" alt='"'>
+                1);p=a?b:c;key=d;this.#token=e;class C{#pin=1;#key=2};u='/x?token='+t;v="/x?token="+t;location="https://h.test/?q="+a+"#b";</script><img src="data:image/png;base64,AA//BB==" alt='"'>
                 <a href="//h.test/a;v=1?x=1&amp;y=2#z">mail a@b.test</a><style>a:hover{b:url(//c.test/d?e)}</style>
 
                 """, count: 500)

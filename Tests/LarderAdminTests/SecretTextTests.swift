@@ -148,6 +148,9 @@ struct SecretTextTests {
                 #"<p>{&quot;a&quot;:&quot;{\&quot;token\&quot;:\&quot;REDACTED\&quot;}&quot;}"#
             ),
             ("text/javascript", #"var u='https:\/\/u:x@h\/'"#, #"var u='https:\/\/h\/'"#),
+            ("text/html", "<a href='/?a&#38;token=x'>", "<a href='/?a&#38;token=REDACTED>"),
+            ("text/plain", "https://h.test/a;token=x/b?c=1;token=2", "https://h.test/a;token=REDACTED/b?c=1;token=2"),
+            ("application/x-www-form-urlencoded", "q=a; key=5/2&token=", "q=a; key=5/2&token=REDACTED"),
             ("text/plain", "see //u:x@h/ now", "see //h/ now"),
         ] as [(String?, String, String)])
     func `content in disguise loses what admits somebody`(type: String?, content: String, expected: String) {

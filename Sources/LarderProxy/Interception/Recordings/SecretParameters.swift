@@ -61,14 +61,14 @@ struct SecretParameters {
             case UInt8(ascii: "/"), UInt8(ascii: "\\"):
                 if !place.isOfForms { skipUserInformation(&redaction) }
             case UInt8(ascii: "?"), UInt8(ascii: "#"):
-                guard !place.isOfForms else { continue }
+                guard !place.isOfForms, !isOfScript(octet) else { continue }
                 isInside = true
                 isInPath = false
                 scrubParameter(&redaction)
             case UInt8(ascii: "&"):
                 if isInside { scrubParameter(&redaction) }
             case UInt8(ascii: ";"):
-                if !place.isOfForms, isInside || isInPath { scrubParameter(&redaction) }
+                if separates { scrubParameter(&redaction) }
             case 0x0A, 0x0D:
                 if place == .lines { isInside = true } else if place == .text { leave() }
                 if place == .lines { scrubParameter(&redaction) }
@@ -79,6 +79,25 @@ struct SecretParameters {
         }
     }
 
+    /// Whether a parameter may begin behind the semicolon before the position. In texts, more of them end statements of
+    /// scripts than parameters: there it has to be in a path, or the end of an entity that stands for an ampersand.
+    private var separates: Bool {
+        if place.isOfForms { return false }
+        if isInPath { return position < end && text[position] > 0x20 }
+        guard isInside, place == .text else { return isInside }
+        return SecretParameters.ampersands.contains { text[..<position].suffix($0.count).elementsEqual($0) }
+    }
+
+    private static let ampersands = ["&amp;", "&#38;", "&#x26;"].map { Array($0.utf8) }
+
+    /// Whether the number sign before the position begins the name of a private member in a script, not a fragment.
+    private func isOfScript(_ octet: UInt8) -> Bool {
+        guard place == .text, octet == UInt8(ascii: "#"), position > 1 else { return false }
+        let before = text[position - 2]
+        return before <= 0x20 || before == UInt8(ascii: ".") || before == UInt8(ascii: "{")
+            || before == UInt8(ascii: ";")
+    }
+
     private mutating func leave() {
         isInside = false
         isInPath = false
@@ -87,7 +106,7 @@ struct SecretParameters {
     /// Replaces the value of the parameter at the position, if there is one and it is secret. The position stays where
     /// its value begins, if not: there may be more in it.
     private mutating func scrubParameter(_ redaction: inout Redaction) {
-        let name = run(from: position) { $0 == UInt8(ascii: "=") || begins($0) || isOutside($0) }
+        let name = run(from: position) { $0 == UInt8(ascii: "=") || begins($0) || isOutside($0) || endsName($0) }
         guard name.upperBound < end, text[name.upperBound] == UInt8(ascii: "=") else { return }
         let start = name.upperBound + 1
         position = start
@@ -95,6 +114,8 @@ struct SecretParameters {
         let decodedName = isCoded ? PercentText.octets(of: text[name])[...] : text[name]
         if SecretName.isOne(parameter: decodedName) {
             let value = run(from: start, until: ends)
+            // A script that puts the value there itself.
+            if place == .text, value.isEmpty || text[start] == UInt8(ascii: "'") { return }
             guard !SecretName.isCount(octets: decodedName, value: text[value]) else { return }
             redaction.replace(value, with: SecretText.octets)
             position = value.upperBound
@@ -171,6 +192,17 @@ struct SecretParameters {
         case UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: ";"): !place.isOfForms
         case UInt8(ascii: "/"): isInPath
         default: false
+        }
+    }
+
+    /// Whether a line with that octet before its first equals sign is no form, but a URL or part of a script.
+    private func endsName(_ octet: UInt8) -> Bool {
+        guard place == .lines else { return false }
+        switch octet {
+        case UInt8(ascii: ":"), UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: ";"),
+            UInt8(ascii: "("), UInt8(ascii: ")"), UInt8(ascii: "'"):
+            return true
+        default: return false
         }
     }
 
