@@ -241,7 +241,8 @@ package final class ResourceMemory: Sendable {
             guard variants.first(where: { $0.stored.variance == variant.stored.variance }) === old else { return false }
             let kept = variants.filter { $0 !== old }.prefix(ResourceMemory.variantLimit - 1)
             state.snapshot = Snapshot(variants: [variant] + kept, isStoreRead: state.snapshot.isStoreRead)
-            if !variant.stored.isPartial { landForProgram(nil, &state) }
+            // A load that programs see tells them itself.
+            if !variant.stored.isPartial, state.loads.allSatisfy(\.asksForPart) { landForProgram(nil, &state) }
             return true
         }
     }
