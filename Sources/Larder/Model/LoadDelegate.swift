@@ -25,8 +25,9 @@ final class LoadDelegate: RequestDelegate {
     var progressReportingInterval: Duration { resource.configuration.progressReportingInterval }
 
     func startUnderlyingOperation(_ completion: RequestCompletion) {
-        resource.afterCacheCheck { wasChecking in
-            if wasChecking, let confirmed = self.resource.confirmation() {
+        // The check may also have ended between the decision to load and this.
+        resource.afterCacheCheck {
+            if let confirmed = self.resource.confirmation() {
                 completion.complete(confirmed)
             } else {
                 self.askOrigin(completion)

@@ -29,15 +29,15 @@ extension Resource {
         Task { await self.readCaches(run, check) }
     }
 
-    /// Calls `body` when no cache check is running; true if it had to wait for one.
-    func afterCacheCheck(_ body: @escaping @Sendable (_ wasChecking: Bool) -> Void) {
+    /// Calls `body` when no cache check is running.
+    func afterCacheCheck(_ body: @escaping @Sendable () -> Void) {
         checkCaches()
         let isChecking = withProgram { program in
             guard case .running = program.machine.cacheCheck else { return false }
-            program.checkWaiters.append { body(true) }
+            program.checkWaiters.append(body)
             return true
         }
-        if !isChecking { body(false) }
+        if !isChecking { body() }
     }
 
     /// The outcome of a load when existing data is fresh; nil when it is not.
