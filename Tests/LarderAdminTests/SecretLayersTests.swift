@@ -10,18 +10,6 @@ import Testing
 /// Random content with a secret somewhere in it, and ordinary content with none.
 @Suite("Secrets in layers")
 struct SecretLayersTests {
-    private struct Numbers: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var mixed = state
-            mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-            return mixed ^ (mixed >> 31)
-        }
-    }
-
     private static let marker = "S3CRET"
     private static let names = [
         "token", "password", "api_key", "clientSecret", "user[pass]", "code", "X-Amz-Signature",
@@ -33,7 +21,7 @@ struct SecretLayersTests {
     private static func string(_ text: String) -> String { JSONValue.string(text).description }
 
     /// A JSON value with a secret in it.
-    private static func json(_ numbers: inout Numbers) -> String {
+    private static func json(_ numbers: inout SeededNumbers) -> String {
         let name = names.randomElement(using: &numbers) ?? ""
         let noise = plain.randomElement(using: &numbers) ?? ""
         let value = noise + marker + (plain.randomElement(using: &numbers) ?? "")
@@ -46,7 +34,7 @@ struct SecretLayersTests {
         }
     }
 
-    private static func url(_ numbers: inout Numbers) -> String {
+    private static func url(_ numbers: inout SeededNumbers) -> String {
         let name = PercentText.encoded(names.randomElement(using: &numbers) ?? "")
         let noise = PercentText.encoded(plain.randomElement(using: &numbers) ?? "")
         return switch UInt.random(in: 0..<5, using: &numbers) {
@@ -59,7 +47,7 @@ struct SecretLayersTests {
     }
 
     /// Puts one text into another.
-    private static func wrapped(_ text: String, _ numbers: inout Numbers) -> String {
+    private static func wrapped(_ text: String, _ numbers: inout SeededNumbers) -> String {
         let noise = plain.randomElement(using: &numbers) ?? ""
         return switch UInt.random(in: 0..<4, using: &numbers) {
         case 0: "{\"v\":\(string(text)),\"w\":\(string(noise))}"
@@ -70,7 +58,7 @@ struct SecretLayersTests {
     }
 
     /// The outermost layer, with the type that it is sent as.
-    private static func content(_ text: String, _ numbers: inout Numbers) -> (String, type: String?) {
+    private static func content(_ text: String, _ numbers: inout SeededNumbers) -> (String, type: String?) {
         switch UInt.random(in: 0..<9, using: &numbers) {
         case 0: ("a=1&v=\(PercentText.encoded(text))&b", "application/x-www-form-urlencoded")
         case 1:
@@ -91,7 +79,7 @@ struct SecretLayersTests {
 
     @Test func `the secret never survives, and what is clean stays as it is`() {
         for seed in 0..<UInt64(ProcessInfo.processInfo.environment["LARDER_FULL"] != nil ? 100_000 : 3_000) {
-            var numbers = Numbers(state: seed)
+            var numbers = SeededNumbers(seed: seed)
             var text = Bool.random(using: &numbers) ? Self.json(&numbers) : Self.url(&numbers)
             for _ in 0..<UInt.random(in: 0..<3, using: &numbers) { text = Self.wrapped(text, &numbers) }
             let (content, type) = Self.content(text, &numbers)
@@ -105,7 +93,7 @@ struct SecretLayersTests {
     }
 
     @Test func `ordinary content stays as it is, octet for octet`() throws {
-        var numbers = Numbers(state: 1)
+        var numbers = SeededNumbers(seed: 1)
         let json = JSONValue.array(
             (0..<2_000).map { number in
                 [
