@@ -24,6 +24,23 @@ extension [UInt8] {
     /// Appends octets, in one piece.
     package mutating func append(_ octets: RawSpan) { octets.withUnsafeBytes { append($0) } }
 
+    /// Appends octets as they are written in a string of JSON, without its quotation marks.
+    @inlinable
+    package mutating func append(jsonEscaping octets: some Sequence<UInt8>) {
+        for octet in octets {
+            switch octet {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+                append(UInt8(ascii: "\\"))
+                append(octet)
+            case 0x0A: append("\\n" as StaticString)
+            case 0x0D: append("\\r" as StaticString)
+            case 0x09: append("\\t" as StaticString)
+            case ..<0x20: append("\\u00\(octet < 16 ? "0" : "")\(String(octet, radix: 16))")
+            default: append(octet)
+            }
+        }
+    }
+
     /// Appends a number in decimal digits, without leading zeros.
     package mutating func append(decimal number: Int64) {
         if number < 0 { append(UInt8(ascii: "-")) }

@@ -136,7 +136,8 @@ struct RecordingScenarios {
             let recorded = Self.lane(scenario, .record(recording))
             let first = try await Self.ask(scenario, recorded, "POST /p", content: content("one"))
             try await eventually("it is recorded") { recording.count == 1 }
-            let replayed = Self.lane(scenario, .replay(Replay(recording.withoutSecrets)))
+            let replayed = Self.lane(
+                scenario, .replay(Replay(Recording(name: "one", recording.exchanges.map(\.withoutSecrets)))))
             let again = try await Self.ask(scenario, replayed, "POST /p", content: content("two"))
             #expect(again.content == first.content)
             let other = try await Self.ask(scenario, replayed, "POST /p", content: content("two") + " ")

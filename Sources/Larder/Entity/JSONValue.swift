@@ -155,16 +155,7 @@ extension JSONValue: CustomStringConvertible {
 
     private static func write(_ string: String, to output: inout [UInt8]) {
         output.append(UInt8(ascii: "\""))
-        for octet in string.utf8 {
-            switch octet {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): output += [UInt8(ascii: "\\"), octet]
-            case 0x0A: output += "\\n".utf8
-            case 0x0D: output += "\\r".utf8
-            case 0x09: output += "\\t".utf8
-            case ..<0x20: output += "\\u00\(octet < 16 ? "0" : "")\(String(octet, radix: 16))".utf8
-            default: output.append(octet)
-            }
-        }
+        output.append(jsonEscaping: string.utf8)
         output.append(UInt8(ascii: "\""))
     }
 }

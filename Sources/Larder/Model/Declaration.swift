@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Glibc
 import LarderIO
 
 /// The configuration that a program gives to a service which a daemon serves: it is collected, so that the one in force
@@ -8,12 +7,12 @@ struct Declaration: Sendable {
     private var collected: [ConfigurationEntry] = []
     /// Entries of other times, which stay when the program is asked for its configuration again.
     private var later: [ConfigurationEntry] = []
-    private var thread: pthread_t?
+    private var thread: UInt?
     private var isDeclared = false
 
     fileprivate mutating func begin() {
         collected = []
-        thread = pthread_self()
+        thread = Thread.current
         isDeclared = true
     }
 
@@ -23,7 +22,7 @@ struct Declaration: Sendable {
 
     fileprivate var entries: [ConfigurationEntry] { collected + later }
 
-    fileprivate var isOnThread: Bool { thread.map { pthread_equal($0, pthread_self()) != 0 } ?? false }
+    fileprivate var isOnThread: Bool { thread == Thread.current }
 
     /// Whether the entry is part of the configuration that is being collected.
     mutating func take(_ entry: ConfigurationEntry) -> Bool {

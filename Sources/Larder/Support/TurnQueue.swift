@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import DequeModule
-import Glibc
 import LarderIO
 import Synchronization
 
@@ -16,7 +15,7 @@ package final class TurnQueue: Sendable {
         var jobs: Deque<Job> = []
         /// The position of the next job that the running one posts.
         var insertion = 0
-        var runner: pthread_t?
+        var runner: UInt?
 
         mutating func next() -> Job? {
             insertion = 0
@@ -41,10 +40,10 @@ package final class TurnQueue: Sendable {
         let isMine = state.withLock { state in
             guard let runner = state.runner else {
                 state.jobs.append(job)
-                state.runner = pthread_self()
+                state.runner = Thread.current
                 return true
             }
-            if pthread_equal(runner, pthread_self()) != 0 {
+            if runner == Thread.current {
                 state.jobs.insert(job, at: state.insertion)
                 state.insertion += 1
             } else {
@@ -67,7 +66,7 @@ package final class TurnQueue: Sendable {
     private func runIfIdle() {
         let isMine = state.withLock { state in
             guard state.runner == nil else { return false }
-            state.runner = pthread_self()
+            state.runner = Thread.current
             return true
         }
         if isMine { run() }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
 import Larder
 import LarderHTTP
 package import LarderIO
@@ -18,7 +17,7 @@ package final class Daemon: Sendable {
     package let history = History()
     private let state: Lock<Lasting>
     /// The thread that makes a configuration, with `state` locked.
-    private let maker = Lock<pthread_t?>(nil)
+    private let maker = Lock<UInt?>(nil)
 
     /// - Parameter time: the clocks of everything the daemon does.
     package init(settings: Settings, logger: Logger, time: any TimeSource = SystemTime()) throws {
@@ -89,11 +88,11 @@ package final class Daemon: Sendable {
     }
 
     /// Whether this thread is making a configuration, which programs are asked for theirs in: another would wait for it.
-    var isConfiguring: Bool { maker.withLock { $0.map { pthread_equal($0, pthread_self()) != 0 } ?? false } }
+    var isConfiguring: Bool { maker.withLock { $0 == Thread.current } }
 
     private func configuring<Result>(_ body: (inout Lasting) throws -> Result) rethrows -> Result {
         try state.withLock { lasting in
-            maker.withLock { $0 = pthread_self() }
+            maker.withLock { $0 = Thread.current }
             defer { maker.withLock { $0 = nil } }
             return try body(&lasting)
         }

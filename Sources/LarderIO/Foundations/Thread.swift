@@ -39,7 +39,7 @@ package struct Thread: Sendable {
     package func detach() { pthread_detach(id) }
 
     /// The identity of the calling thread.
-    static var current: UInt { UInt(pthread_self()) }
+    package static var current: UInt { UInt(pthread_self()) }
 
     final class Start {
         let name: String

@@ -154,7 +154,9 @@ extension Load {
                     content: content.joined(), fields: head.fields, status: head.status, timestamp: times.response,
                     requestTime: times.request, responseTime: times.response)
             })
-        if case .failure(let error) = result.response, error.cause is RequestCancelled { throw UpstreamError.aborted }
+        if listed.isCancelled, case .failure(let error) = result.response, error.isCancellation {
+            throw UpstreamError.aborted
+        }
         return try MadeResponse(result, of: head, content, sealed)
     }
 

@@ -3,7 +3,7 @@
 extension SettingsReference {
     /// The page `docs/configuration.md`: prose around tables of every setting.
     package static var markdown: String {
-        [introduction, values, settings, example].joined(separator: "\n")
+        [introduction, values, settings, swift, example].joined(separator: "\n")
     }
 
     /// The configuration file, and the options that name it.
@@ -77,6 +77,35 @@ extension SettingsReference {
         \(innerTables(SettingsCatalogue.configure.descriptions))
 
         """
+    }
+
+    /// The settings of services beside what a program says instead.
+    private static var swift: String {
+        let (service, block) = (SettingsCatalogue.service.descriptions, SettingsCatalogue.configure.descriptions)
+        return """
+            ## In Swift
+
+            A service of a [daemon of your own](library.md#one-state-for-a-program-and-its-clients) says these in Swift.
+            Durations are `Duration`s, and what is not said has the default of the file. All else is added by an entry
+            of the same name below `services`, with its `baseURL`: it may have any setting, and wins over the program.
+
+            Of the service (`$0` is the configuration that the closure of `service.configure` changes):
+
+            \(SwiftEquivalents.table(service, SwiftEquivalents.service))
+
+            In the file alone: \(SwiftEquivalents.others(service, SwiftEquivalents.service)).
+
+            Of a block:
+
+            \(SwiftEquivalents.table(block, SwiftEquivalents.block))
+
+            In the file alone: \(SwiftEquivalents.others(block, SwiftEquivalents.block)).
+
+            In Swift alone: `$0.onAbandon`, for what is `timeouts.abandon` in the file; `$0.progressReportingInterval`;
+            `$0.decorateRequests` and `$0.mutateRequests`, with whatever they do; `$0.pipeline[…].cacheUsing(…)`;
+            transformers to types of your own.
+
+            """
     }
 
     /// A file with two services.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import LarderSettings
 import Testing
 
 @testable import LarderCLI
+@testable import LarderSettings
 
 @Suite("Catalogue of settings")
 struct SettingsCatalogueTests {
@@ -75,6 +75,20 @@ struct SettingsCatalogueTests {
             }
             #expect(SettingsReference.markdown.contains("\n| `\(name)` |"), "\(setting.name)")
             #expect(list.contains("\(setting.name)\n"), "\(setting.name)")
+        }
+    }
+
+    @Test func `what is said in Swift is a setting, and the reference has all others beside it`() {
+        for (level, equivalents) in [
+            (SettingsCatalogue.service.descriptions, SwiftEquivalents.service),
+            (SettingsCatalogue.configure.descriptions, SwiftEquivalents.block),
+        ] {
+            #expect(Set(equivalents.keys).subtracting(level.map(\.name)) == [])
+            let table = SwiftEquivalents.table(level, equivalents)
+            let others = SwiftEquivalents.others(level, equivalents)
+            for setting in level.map(\.name) {
+                #expect(table.contains("\n| `\(setting)` |") != others.contains("`\(setting)`"), "\(setting)")
+            }
         }
     }
 

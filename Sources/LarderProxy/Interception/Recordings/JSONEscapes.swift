@@ -58,16 +58,7 @@ enum JSONEscapes {
     static func encoded(_ octets: [UInt8]) -> [UInt8] {
         var encoded: [UInt8] = []
         encoded.reserveCapacity(octets.count + octets.count / 8)
-        for octet in octets {
-            switch octet {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): encoded += [UInt8(ascii: "\\"), octet]
-            case 0x0A: encoded += "\\n".utf8
-            case 0x0D: encoded += "\\r".utf8
-            case 0x09: encoded += "\\t".utf8
-            case ..<0x20: encoded += "\\u00\(octet < 16 ? "0" : "")\(String(octet, radix: 16))".utf8
-            default: encoded.append(octet)
-            }
-        }
+        encoded.append(jsonEscaping: octets)
         return encoded
     }
 }

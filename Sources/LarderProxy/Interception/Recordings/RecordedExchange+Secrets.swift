@@ -44,12 +44,3 @@ extension SecretText {
         return scrubbed(decoded, type: fields[.contentType])
     }
 }
-
-extension Recording {
-    /// The recording as others may have it. Exchanges for which there is no room once they are decoded are omitted.
-    package var withoutSecrets: Recording {
-        let clean = Recording(name: name, omitted: omitted)
-        for exchange in exchanges { clean.add(exchange.withoutSecrets) }
-        return clean
-    }
-}
