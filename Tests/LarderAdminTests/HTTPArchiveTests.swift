@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import Larder
 import LarderCodings
 import LarderHTTP
@@ -126,6 +127,24 @@ struct HTTPArchiveTests {
         #expect(try files.load("one")?.exchanges.count == 2)
         #expect(try files.remove("one"))
         #expect(try !files.remove("one"))
+    }
+
+    @Test func `a recording without room on the disk is held, and says so`() throws {
+        let directory = FreshDirectory()
+        let folder = directory.path + "/" + RecordingFiles.folder
+        #expect(symlink("/dev/null/nowhere", folder) == 0)
+        let table = RecordingTable(keeper: RecordingFiles(directory: directory.path))
+        let recording = Recording(name: "one", [Self.exchange])
+        let unsaved = try #require(throws: RecordingTable.Unsaved.self) { try table.save(recording) }
+        #expect(try table.recording("one") === recording)
+        let problem = try #require(Problem.notSaved(unsaved))
+        #expect(problem.status == 507 && problem.detail.contains("Not a directory"), "\(problem)")
+        unlink(folder)
+        #expect(try table.names() == ["one"])
+        try table.save(recording)
+        #expect(try table.recording("one") !== recording)
+        #expect(try table.remove("one"))
+        #expect(try table.names() == [])
     }
 
     @Test(

@@ -72,6 +72,24 @@ extension Problem {
                 + "what there is.")
     }
 
+    /// Of an error of saving a recording; nil for others.
+    static func notSaved(_ error: any Error) -> Problem? {
+        switch error {
+        case let unsaved as RecordingTable.Unsaved:
+            Problem(
+                status: 507, title: "Not saved", proxyError: .proxyInternalError,
+                detail: "The recording ‘\(unsaved.name)’ could not be written, and is in memory until Larder ends: "
+                    + "\(unsaved.reason).",
+                advice: "Keep it with `larder lane export \(unsaved.name)`, or make room and import that again.")
+        case is RecordingTable.Full:
+            Problem(
+                status: 507, title: "Not saved", proxyError: .proxyInternalError,
+                detail: "The recording was dropped: \(error).",
+                advice: "Remove others with `larder lane remove NAME`, and record it again.")
+        default: nil
+        }
+    }
+
     static func badArchive(_ detail: String) -> Problem {
         Problem(
             status: 422, title: "Not an archive", proxyError: .httpRequestError,

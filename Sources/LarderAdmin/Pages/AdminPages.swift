@@ -139,6 +139,7 @@ extension Problem {
                 status: 503, title: "Too busy", proxyError: .connectionLimitReached,
                 detail: "Too many questions of this kind are being answered.", advice: "Ask again in a moment.")
         }
+        if let problem = notSaved(error) { return problem }
         return Problem(
             status: 500, title: "Internal error", proxyError: .proxyInternalError, detail: "\(error)",
             advice: "Look into Larder's log.")

@@ -29,8 +29,7 @@ struct ClientOptions: ParsableArguments {
         do {
             return try JSONValue(parsing: content)
         } catch {
-            throw CommandFailure(
-                "the daemon's answer is not JSON", advice: "are the daemon and this command one version?")
+            throw CommandFailure.notJSON
         }
     }
 
@@ -53,8 +52,7 @@ struct ClientOptions: ParsableArguments {
         do {
             value = content.isEmpty ? .object(["result": "done"]) : try JSONValue(parsing: content)
         } catch {
-            throw CommandFailure(
-                "the daemon's answer is not JSON", advice: "are the daemon and this command one version?")
+            throw CommandFailure.notJSON
         }
         Terminal.write(text(value, style))
     }

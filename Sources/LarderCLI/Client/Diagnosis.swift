@@ -118,8 +118,7 @@ struct Diagnosis {
             ).stop()
         }
         guard let value else {
-            throw CommandFailure(
-                "the daemon's answer is not JSON", advice: "are the daemon and this command one version?")
+            throw CommandFailure.notJSON
         }
         return value
     }

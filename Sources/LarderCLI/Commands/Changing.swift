@@ -28,7 +28,10 @@ struct Load: ParsableCommand {
             .post, ifNeeded ? "/-/resource/load-if-needed" : "/-/resource/load",
             [("url", Diagnosis.meantURL(url))] + headers.map { ("header", $0) })
         client.show(answer, text: Outline.text)
-        if let failure = Warming.failure(in: answer) { throw CommandFailure(failure) }
+        guard let failure = Warming.failure(in: answer) else { return }
+        throw CommandFailure(
+            failure,
+            advice: url.contains("*") ? "`*` is part of the URL here; `larder warm` loads many, from a list" : nil)
     }
 }
 

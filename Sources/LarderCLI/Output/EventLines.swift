@@ -10,8 +10,7 @@ enum EventLines {
         do {
             data = try JSONValue(parsing: Array(event.utf8))
         } catch {
-            throw CommandFailure(
-                "the daemon's answer is not JSON", advice: "are the daemon and this command one version?")
+            throw CommandFailure.notJSON
         }
         if let resources = data["resources"]?.array {
             let note = data["isComplete"]?.bool == false ? " and more" : ""

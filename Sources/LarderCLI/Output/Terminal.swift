@@ -82,6 +82,9 @@ struct CommandFailure: Error, CustomStringConvertible {
         self.init(CommandFailure.clause(text), advice: (problem?["advice"]?.string).map(CommandFailure.clause))
     }
 
+    static let notJSON = CommandFailure(
+        "the daemon's answer is not JSON", advice: "are the daemon and this command one version?")
+
     /// A sentence as a clause: without capital, full stop and typographic quotes.
     static func clause(_ sentence: String) -> String {
         var text = Outline.printable(sentence).replacing("‘", with: "'").replacing("’", with: "'")

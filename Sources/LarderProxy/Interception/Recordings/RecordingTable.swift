@@ -18,35 +18,60 @@ package protocol RecordingKeeping: Sendable {
 /// The recordings. All methods but `init` may read or write files.
 package final class RecordingTable: Sendable {
     private let keeper: (any RecordingKeeping)?
-    /// Recordings that are not saved in files.
+    /// Recordings that are not saved in files: there are none, or they could not be written.
     private let held = Lock<[String: Recording]>([:])
-    /// The most recordings in memory where there are no files.
+    /// The most recordings in memory.
     private static let heldLimit = 16
 
     package init(keeper: (any RecordingKeeping)? = nil) { self.keeper = keeper }
 
     package struct Full: Error, CustomStringConvertible {
-        package let description =
-            "without a `cache.path` at most \(RecordingTable.heldLimit) recordings are held; remove one"
+        package let description = "at most \(RecordingTable.heldLimit) recordings are held in memory"
+    }
+
+    /// A recording was not written to its file; it is in memory.
+    package struct Unsaved: Error, CustomStringConvertible {
+        package let name: String
+        package let reason: any Error
+        package var description: String { "the recording \(name) is in memory alone: \(reason)" }
     }
 
     package func names() throws -> [String] {
-        (try keeper?.names() ?? held.withLock { Array($0.keys) }).sorted()
+        let held = held.withLock { Array($0.keys) }
+        return Set(held + (try keeper?.names() ?? [])).sorted()
     }
 
     package func recording(_ name: String) throws -> Recording? {
-        try keeper.map { try $0.load(name) } ?? held.withLock { $0[name] }
+        try held.withLock { $0[name] } ?? keeper?.load(name)
     }
 
+    /// Replaces the recording of that name.
+    ///
+    /// - Throws: `Unsaved` if it could not be written, `Full` if there is no room for it in memory either.
     package func save(_ recording: Recording) throws {
-        if let keeper { return try keeper.save(recording) }
-        try held.withLock { held in
-            guard held[recording.name] != nil || held.count < RecordingTable.heldLimit else { throw Full() }
-            held[recording.name] = recording
+        do {
+            guard let keeper else { return try hold(recording) }
+            try keeper.save(recording)
+            held.withLock { $0[recording.name] = nil }
+        } catch let full as Full {
+            throw full
+        } catch {
+            try hold(recording)
+            throw Unsaved(name: recording.name, reason: error)
         }
     }
 
+    private func hold(_ recording: Recording) throws(Full) {
+        let isHeld = held.withLock { held in
+            guard held[recording.name] != nil || held.count < RecordingTable.heldLimit else { return false }
+            held[recording.name] = recording
+            return true
+        }
+        guard isHeld else { throw Full() }
+    }
+
     package func remove(_ name: String) throws -> Bool {
-        try keeper.map { try $0.remove(name) } ?? held.withLock { $0.removeValue(forKey: name) != nil }
+        let wasHeld = held.withLock { $0.removeValue(forKey: name) != nil }
+        return try keeper?.remove(name) == true || wasHeld
     }
 }
