@@ -48,13 +48,30 @@ struct LaneScenarios {
             #expect(lane.counts.hits == 1)
             #expect(lane.counts.missed == 1)
             #expect(lane.counts.saved == 2)
-            // A client in no lane, or in one that is over, goes there unseen.
+            // A client in no lane goes there unseen.
             await #expect(throws: IOError.self) { try await scenario.tunnel(trusting: trust) }
-            #expect(scenario.proxy.lanes.close(lane.id) != nil)
-            await #expect(throws: IOError.self) {
-                try await scenario.tunnel(trusting: trust, Self.credentials(lane))
-            }
             #expect(lane.counts.requests == 2)
+        }
+    }
+
+    @Test func `a lane that is over lets nothing through: it may have been one that asks nobody`() async throws {
+        try await Self.run { scenario in
+            let lane = Self.open(scenario) { $0.isOffline = true }
+            let client = try await scenario.client()
+            try await client.get(scenario.url("/a"), Self.credentials(lane))
+            #expect(try await client.response().status == 504)
+            #expect(scenario.proxy.lanes.close(lane.id) != nil)
+            for request in ["GET \(scenario.url("/a"))", "PUT \(scenario.url("/a"))", "CONNECT \(scenario.origin.authority)"]
+            {
+                let method = String(request.prefix { $0 != " " })
+                let client = try await scenario.client()
+                try await client.send("\(request) HTTP/1.1", "Host: a.test", "Content-Length: 0", Self.credentials(lane))
+                let response = try await client.response(to: method)
+                #expect(response.status == 407, "\(request)")
+                #expect(response["proxy-authenticate"] != nil)
+                #expect(response.text.contains("larder run"))
+            }
+            #expect(scenario.origin.wires.isEmpty)
         }
     }
 
@@ -125,10 +142,9 @@ struct LaneScenarios {
             try await client.send(
                 "CONNECT \(scenario.origin.authority) HTTP/1.1", "Host: \(scenario.origin.authority)",
                 Self.credentials(lane))
-            // Had it been opened, it would have been answered before anything was dialled.
-            #expect(try await client.response(to: "CONNECT").status == 403)
+            #expect(try await client.response(to: "CONNECT").status == 407)
             #expect(lane.counts.requests == 0)
-            #expect(scenario.proxy.interception.tunnels.map(\.reason) == [.notListed])
+            #expect(scenario.proxy.interception.tunnels.isEmpty)
         }
     }
 

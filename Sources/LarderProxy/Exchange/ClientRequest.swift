@@ -37,6 +37,8 @@ final class ClientRequest {
     var lane: Lane?
     /// The user it is from.
     var principal = Principal.anyone
+    /// Whether it names a lane that is not open, or not for its client: it may have been promised that no origin is asked.
+    private(set) var namesUnknownLane = false
     /// The users among which it was identified; nil where users are not named.
     var users: UserGate?
     /// Whether it has one of the places for requests to origins (`takeOriginPlace`).
@@ -60,6 +62,7 @@ final class ClientRequest {
         content = nil
         onlyReads = false
         lane = connection.lane
+        namesUnknownLane = false
         principal = .anyone
         users = nil
         span = nil
@@ -135,8 +138,11 @@ final class ClientRequest {
     /// Finds the lane named by the request. Lanes are for clients on this machine: interception for a lane is for
     /// nobody else.
     private func findLane() {
-        guard connection.client.isLoopback, let found = context.proxy.lanes.lane(of: head.fields) else { return }
-        lane = found
+        switch context.proxy.lanes.lane(namedIn: head.fields) {
+        case .none: return
+        case .open(let found) where connection.client.isLoopback: lane = found
+        case .open, .unknown: namesUnknownLane = true
+        }
         // Cached replies do not depend on the lane.
         received.removeAll(keepingCapacity: true)
     }

@@ -24,6 +24,7 @@ struct UserCheck {
     /// - Throws: a problem for a client that is no user.
     func admit() async throws -> String? {
         guard !connection.client.isAdminOnly else { return nil }
+        guard !request.namesUnknownLane else { throw Problem.laneUnknown }
         request.principal = standing
         repeat {
             request.users = context.configuration.users

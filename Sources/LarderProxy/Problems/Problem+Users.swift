@@ -21,6 +21,18 @@ extension Problem {
         return problem
     }
 
+    /// The client is of a lane that is over: of a command that has ended, or began before Larder was started.
+    static let laneUnknown: Problem = {
+        var problem = Problem(
+            status: 407, title: "Proxy authentication required", proxyError: .httpRequestDenied,
+            detail: "The lane that the request names is not open, or not for this client. Larder does not know what "
+                + "was asked of it, such as `--offline` or `--replay`.",
+            advice: "Run the command again with `larder run`, or `eval \"$(larder env --lane)\"` in its shell. Lanes end "
+                + "with the daemon, and are for clients on its machine.")
+        problem.fields[.proxyAuthenticate] = challenge
+        return problem
+    }()
+
     /// The client is no user, and asks for a page that shows what users do.
     static let pageForUsers: Problem = {
         var problem = Problem(

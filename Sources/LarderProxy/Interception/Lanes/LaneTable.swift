@@ -40,16 +40,23 @@ package final class LaneTable: Sendable {
         lanes.withLock { Array($0.values) }.sorted { ($0.began, $0.id) < ($1.began, $1.id) }
     }
 
-    /// The lane named by a request: `Proxy-Authorization: Basic` with the user `lane-TOKEN`.
-    func lane(of fields: Fields) -> Lane? {
-        guard let value = fields[first: .proxyAuthorization], value.utf8.count < 512 else { return nil }
+    /// Whether a request names a lane, by the user `lane-TOKEN` in `Proxy-Authorization: Basic`.
+    enum Naming {
+        case none
+        case open(Lane)
+        /// One that is over, or was never there. What its requests were promised is not known any more.
+        case unknown
+    }
+
+    func lane(namedIn fields: Fields) -> Naming {
+        guard let value = fields[first: .proxyAuthorization], value.utf8.count < 512 else { return .none }
         let scheme = "basic "
         guard value.lowercased().hasPrefix(scheme),
             let octets = Base64Text.decoded(value.dropFirst(scheme.utf8.count).drop { $0 == " " })
-        else { return nil }
+        else { return .none }
         let user = octets.prefix { $0 != UInt8(ascii: ":") }
-        guard user.starts(with: Lane.userPrefix.utf8) else { return nil }
+        guard user.starts(with: Lane.userPrefix.utf8) else { return .none }
         let token = String(decoding: user.dropFirst(Lane.userPrefix.utf8.count), as: UTF8.self)
-        return lanes.withLock { $0[token] }
+        return lanes.withLock { $0[token] }.map(Naming.open) ?? .unknown
     }
 }
