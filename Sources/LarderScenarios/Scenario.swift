@@ -213,6 +213,9 @@ package final class Scenario: Sendable {
         await proxy.settle()
     }
 
+    /// Changes the settings of the daemon that is started next.
+    package func change(_ change: (inout Settings) -> Void) { settings.withLock { change(&$0) } }
+
     /// Stops the daemon and starts another with the same settings and store, at another port.
     ///
     /// - Parameter meanwhile: what happens to the store between the two.

@@ -117,6 +117,18 @@ package final class SQLiteStore: Sendable {
         }
     }
 
+    /// The octets of a small file in the directory of this store, which only this user may read; nil if there is none,
+    /// or it cannot be read.
+    package func contents(ofFile name: String, limit: Int) -> [UInt8]? {
+        try? core.files.directory.open().octets(of: name, limit: limit, isPrivate: true)
+    }
+
+    /// Writes such a file as a whole. False if that fails: then the old one is there.
+    @discardableResult
+    package func replace(file name: String, with octets: [UInt8]) -> Bool {
+        (try? core.files.directory.open().write(octets, to: name)) != nil
+    }
+
     /// Longer content is not stored: `maxObject`, or an eighth of the room.
     package var longestContent: Int64 { core.settings.longestContent }
 

@@ -99,6 +99,45 @@ struct CachingScenarios {
         }
     }
 
+    @Test func `an error of the origin is covered for all who ask at once, and it is asked once`() async throws {
+        try await Scenario.run { (scene) async throws in
+            scene.origin.answer { _ in .ok("Cache-Control: max-age=10, stale-if-error=100", content: "apples") }
+            _ = try await scene.get("/a")
+            scene.origin.answer { _ in nil }
+            scene.advance(.seconds(50))
+            var clients: [Wire] = []
+            for _ in 0..<5 {
+                let client = try await scene.client()
+                try await client.get(scene.url("/a"))
+                clients.append(client)
+            }
+            let asked = try await scene.origin.request()
+            try await eventually("the others wait") { scene.interest(in: "/a") == clients.count }
+            try await asked.reply(503, content: "broken")
+            for client in clients {
+                let answer = try await client.response()
+                #expect(answer.status == 200 && answer.text == "apples")
+                #expect(answer["Cache-Status"]?.hasSuffix("detail=stale-if-error") == true)
+            }
+            #expect(scene.origin.count(of: "/a") == 2)
+        }
+    }
+
+    @Test(arguments: ["GET", "HEAD"])
+    func `an error of the origin is covered for those who ask alone, too`(method: String) async throws {
+        try await Scenario.run { (scene) async throws in
+            scene.origin.answer { _ in .ok("Cache-Control: max-age=10, stale-if-error=100", content: "apples") }
+            _ = try await scene.get("/a")
+            scene.origin.answer { _ in .response(503, content: "broken") }
+            scene.advance(.seconds(50))
+            let client = try await scene.client()
+            try await client.send("\(method) \(scene.url("/a")) HTTP/1.1", "Host: \(scene.origin.authority)")
+            let answer = try await client.response(to: method)
+            #expect(answer.status == 200)
+            #expect(answer["Cache-Status"]?.hasSuffix("detail=stale-if-error") == true)
+        }
+    }
+
     @Test func `an origin that cannot be reached is covered by stale data`() async throws {
         try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in .ok("Cache-Control: max-age=10", "Connection: close", content: "apples") }

@@ -298,6 +298,39 @@ struct TransformingStoreScenarios {
         }
     }
 
+    @Test func `transformers that hang take nothing from others`() async throws {
+        let (started, release) = (Recorder<Int>(), Recorder<Int>())
+        let hanging = 12
+        let entry = ConfigurationEntry(description: "slow") {
+            $0.transformTimeout = .seconds(5)
+            $0.pipeline[.model].add(
+                ClosureTransformer("sleeper") { response in
+                    guard case .success(let entity) = response, entity.content as? [UInt8] == Array("hang".utf8) else {
+                        return response
+                    }
+                    started(1)
+                    while release.count == 0 { usleep(1000) }
+                    return response
+                })
+        }
+        try await Base.run(entry) { (scene) async throws in
+            scene.origin.answer { .ok(Self.fresh, content: $0.target.hasPrefix("/hang") ? "hang" : "well") }
+            var begun = 0
+            while begun < hanging {
+                let client = try await scene.client()
+                try await client.get(scene.url("/hang\(begun)"))
+                begun += 1
+                try await eventually("it has a thread") { started.count == begun }
+                let response = try await scene.lettingTimePass(reaching: .seconds(5)) { try await client.response() }
+                #expect(response.status == 502)
+            }
+            #expect(try await scene.get("/a").text == "well")
+            release(1)
+            try await eventually("the room is free again") { scene.proxy.transforming.used == 0 }
+            #expect(try await scene.get("/b").text == "well")
+        }
+    }
+
     @Test func `content for which there is no room is refused, and there is room again`() async throws {
         try await Base.run(Base.entry(Base.Counting(runs: Recorder()))) {
             $0.limits.transforming = .mebibytes(1)

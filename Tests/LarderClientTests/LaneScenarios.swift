@@ -61,11 +61,13 @@ struct LaneScenarios {
             try await client.get(scenario.url("/a"), Self.credentials(lane))
             #expect(try await client.response().status == 504)
             #expect(scenario.proxy.lanes.close(lane.id) != nil)
-            for request in ["GET \(scenario.url("/a"))", "PUT \(scenario.url("/a"))", "CONNECT \(scenario.origin.authority)"]
-            {
+            for request in [
+                "GET \(scenario.url("/a"))", "PUT \(scenario.url("/a"))", "CONNECT \(scenario.origin.authority)",
+            ] {
                 let method = String(request.prefix { $0 != " " })
                 let client = try await scenario.client()
-                try await client.send("\(request) HTTP/1.1", "Host: a.test", "Content-Length: 0", Self.credentials(lane))
+                try await client.send(
+                    "\(request) HTTP/1.1", "Host: a.test", "Content-Length: 0", Self.credentials(lane))
                 let response = try await client.response(to: method)
                 #expect(response.status == 407, "\(request)")
                 #expect(response["proxy-authenticate"] != nil)

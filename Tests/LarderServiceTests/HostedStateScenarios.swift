@@ -81,6 +81,32 @@ struct HostedStateScenarios {
         }
     }
 
+    @Test(arguments: [false, true])
+    func `ST-04 an older load that comes later changes nothing, for clients as for the program`(
+        onDisk: Bool
+    ) async throws {
+        try await run(onDisk: onDisk) { (scene, service) async throws in
+            let resource = service.resource("/a")
+            let client = try await scene.client()
+            try await client.get(scene.url("/a"))
+            let older = try await scene.origin.request()
+            scene.advance(.seconds(1))
+            let load = resource.load()
+            let later = try await scene.origin.request()
+            try await later.reply(Self.fresh, Self.json, content: "[2]")
+            #expect(try await load.entity().json == [2])
+            try await older.reply(Self.fresh, Self.json, content: "[1]")
+            #expect(try await client.response().text == "[1]")
+            try await eventually("it has ended") { !resource.isLoading }
+            #expect(resource.latestData?.json == [2] && resource.isUpToDate)
+            #expect(try await scene.get("/a").text == "[2]")
+            if onDisk {
+                try await scene.restart()
+                #expect(try await scene.get("/a").text == "[2]")
+            }
+        }
+    }
+
     @Test func `OB-05 what nothing transforms, and what is not kept, is data all the same`() async throws {
         try await run(configuring: { _ in }) { (scene, service) async throws in
             scene.origin.answer { head in

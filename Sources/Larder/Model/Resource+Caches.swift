@@ -26,7 +26,8 @@ extension Resource {
             return program.machine.cacheCheckStarted(hasCaches: mayBeInMemory || !run.entries.isEmpty)
         }
         guard let check else { return }
-        Task { await self.readCaches(run, check) }
+        let limit = configuration.transformTimeout
+        Task { await self.readCaches(run, within: limit, check) }
     }
 
     /// Calls `body` when no cache check is running.
@@ -58,12 +59,13 @@ extension Resource {
 
     /// Reads the caches from the last stage to the first. The first entry that the later stages make a success of
     /// is it.
-    private func readCaches(_ run: PipelineRun, _ check: UInt64) async {
+    private func readCaches(_ run: PipelineRun, within limit: Duration, _ check: UInt64) async {
         for (index, step) in run.steps.enumerated().reversed() {
             guard let entry = step.entry, let stored = await service.cacheWork.read(entry, log: service.log) else {
                 continue
             }
-            let outcome = run.process(.success(stored), from: index + 1)
+            let outcome = await run.process(
+                .success(stored), from: index + 1, within: limit, clock: service.clock)
             guard case .success(let entity) = outcome.response else {
                 service.log(.cache, "\(url): what \(step.key) holds does not get through the later stages")
                 continue

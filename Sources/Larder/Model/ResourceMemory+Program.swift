@@ -99,7 +99,9 @@ extension ResourceMemory {
         guard let load, !load.asksForPart else {
             return lookUp(program.machine.loadStarted(isSilent: true).0, for: program)
         }
-        guard let seen = load.seenByPrograms, let id = seen.takeID() else { return }
+        guard let seen = load.seenByPrograms else { return }
+        // A program's own load that it has cancelled, too late to keep clients from what came.
+        guard let id = seen.takeID() else { return lookUp(program.machine.loadStarted(isSilent: true).0, for: program) }
         finish(id, seen, &state)
     }
 

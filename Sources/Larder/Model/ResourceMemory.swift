@@ -68,6 +68,13 @@ package final class ResourceMemory: Sendable {
         var observers = 0
         /// Set once a program looks at the Resource.
         var program: ProgramState?
+
+        /// Whether there is the response to a later request of the same kind.
+        func hasLater(than stored: StoredResponse) -> Bool {
+            snapshot.variants.contains {
+                $0.stored.variance == stored.variance && $0.stored.requestTime > stored.requestTime && !$0.isOverride
+            }
+        }
     }
 
     /// The invalidation scopes that include the Resource, besides its own.
@@ -176,9 +183,13 @@ package final class ResourceMemory: Sendable {
     package enum Landing: Sendable {
         /// The variant is in; these were pushed out by it or replaced.
         case landed(replaced: [Variant])
-        /// The Resource was wiped or invalidated after the load began; nothing changed.
+        /// The Resource was wiped or invalidated after the load began, or a later one was answered before; nothing
+        /// changed.
         case superseded
     }
+
+    /// Whether a later request of the same kind was answered before the one of this response.
+    package func hasLater(than stored: StoredResponse) -> Bool { state.withLock { $0.hasLater(than: stored) } }
 
     /// The number to give back to `land`: a wipe or an invalidation in between makes the landing void.
     package var generation: UInt64 {
@@ -204,6 +215,7 @@ package final class ResourceMemory: Sendable {
                 return .superseded
             }
             if let generation, generation != state.generation { return .superseded }
+            if load != nil, state.hasLater(than: variant.stored) { return .superseded }
             if let load { endProgress(of: [load], &state) }
             if let load { state.loads.remove(load) }
             var kept: [Variant] = []

@@ -50,7 +50,7 @@ public final class Service: Sendable {
         self.transport = transport
         self.clock = clock
         self.log = log
-        cacheWork = CacheWork()
+        cacheWork = CacheWork(clock: clock)
         let entries = standardTransformers.map { transformer in
             ConfigurationEntry(description: "standard transformer \(transformer.name)") { $0.pipeline.add(transformer) }
         }

@@ -24,7 +24,13 @@ final class CacheWork: Sendable {
     /// More writes of a daemon than these do not wait: caches may be slower than clients.
     static let pendingLimit = (writes: 1024, octets: 64 << 20)
 
+    /// How long one operation may take. Then those after it do not wait for it any more, and a read is a miss.
+    static let patience = Duration.seconds(5)
+
     private let state = Lock(State())
+    private let clock: any ModelClock
+
+    init(clock: any ModelClock) { self.clock = clock }
 
     func read(_ entry: CacheEntry, log: ModelLog) async -> AnyEntity? {
         let result = Lock<AnyEntity?>(nil)
@@ -151,13 +157,27 @@ final class CacheWork: Sendable {
             let previous = state.tails[id]?.task
             let task = Task {
                 await previous?.value
-                await work()
+                await self.withPatience(work)
                 self.state.withLock { state in
                     if state.tails[id]?.number == number { state.tails[id] = nil }
                 }
             }
             state.tails[id] = Tail(number: number, task: task)
             return task
+        }
+    }
+
+    /// Waits for an operation for as long as that may take. It goes on alone after that.
+    private func withPatience(_ work: @escaping @Sendable () async -> Void) async {
+        await withCheckedContinuation { continuation in
+            let isOver = Flag()
+            let timer = clock.schedule(after: CacheWork.patience) { if isOver.raise() { continuation.resume() } }
+            Task {
+                await work()
+                guard isOver.raise() else { return }
+                timer.cancel()
+                continuation.resume()
+            }
         }
     }
 }

@@ -86,18 +86,18 @@ struct PipelineRun: Sendable {
     /// The same with a time limit. A transformer that takes longer is abandoned; its result is ignored, and the
     /// response is an error that names it.
     func process(
-        _ response: Response, serving: PipelineStageKey? = nil, within limit: Duration, clock: any ModelClock
+        _ response: Response, from first: Int = 0, within limit: Duration, clock: any ModelClock
     ) async -> Outcome {
-        guard hasTransformers(for: response) else { return process(response, serving: serving) }
+        guard hasTransformers(for: response) else { return process(response, from: first) }
         return await Self.race(
-            within: limit, clock: clock, on: ownThreads ?? .tasks,
+            within: limit, clock: clock, on: ownThreads ?? .own,
             orElse: { error in
                 var late = error
                 late.status = response.entity?.status
                 late.entity = response.entity
                 return Outcome(response: .failure(late), served: .failure(late))
             },
-            { watch in process(response, serving: serving, watch: watch) })
+            { watch in process(response, from: first, watch: watch) })
     }
 
     /// The result of `work` on `threads`, or, when they take too long, accept no more work, or come to it when it is not
@@ -108,24 +108,72 @@ struct PipelineRun: Sendable {
         orElse: @escaping @Sendable (RequestError) -> Value, _ work: @escaping @Sendable (Watch) -> Value
     ) async -> Value {
         await withCheckedContinuation { continuation in
-            let isOver = Flag()
+            let course = Course(threads)
             let watch = Watch(TransformDeadline(within: limit))
             let timer = clock.schedule(after: limit) {
-                guard isOver.raise() else { return }
+                guard course.end() else { return }
                 continuation.resume(returning: orElse(watch.timeout(limit, at: clock.now)))
             }
             let isTaken = threads.submit {
                 // The time limit has passed while the work was queued.
-                guard !isOver.isRaised else { return }
+                guard course.begin() else { return }
                 let value =
                     isWanted() ? work(watch) : orElse(RequestError(cause: RequestCancelled(), timestamp: clock.now))
-                guard isOver.raise() else { return }
+                guard course.finish() else { return }
                 timer.cancel()
                 continuation.resume(returning: value)
             }
-            guard !isTaken, isOver.raise() else { return }
+            guard !isTaken, course.end() else { return }
             timer.cancel()
             continuation.resume(returning: orElse(RequestError(cause: TransformersBusy(), timestamp: clock.now)))
+        }
+    }
+
+    /// The course of one piece of work: it waits for a thread, runs, and is done, or over before that.
+    private final class Course: Sendable {
+        private enum Phase {
+            case waiting
+            case running
+            case done
+            /// Whether the thread that it has was given up.
+            case over(isGivenUp: Bool)
+        }
+
+        private let threads: TransformerThreads
+        private let phase = Lock(Phase.waiting)
+
+        init(_ threads: TransformerThreads) { self.threads = threads }
+
+        /// False if it is over already.
+        func begin() -> Bool {
+            phase.withLock { phase in
+                guard case .waiting = phase else { return false }
+                phase = .running
+                return true
+            }
+        }
+
+        /// False if nobody waits for its result any more.
+        func finish() -> Bool {
+            let (isInTime, isGivenUp) = phase.withLock { phase in
+                if case .over(let isGivenUp) = phase { return (false, isGivenUp) }
+                phase = .done
+                return (true, false)
+            }
+            if isGivenUp { threads.regain() }
+            return isInTime
+        }
+
+        /// It is not waited for any more; false if it is done.
+        func end() -> Bool {
+            phase.withLock { phase in
+                switch phase {
+                case .waiting: phase = .over(isGivenUp: false)
+                case .running: phase = .over(isGivenUp: threads.giveUp())
+                case .done, .over: return false
+                }
+                return true
+            }
         }
     }
 

@@ -18,7 +18,7 @@ package struct CachedResponse: Sendable {
 /// of these operations waits for a cache but `readCaches`.
 extension Resource {
     /// How long clients wait for one cache before the origin is asked.
-    package static let cachePatience = Duration.seconds(5)
+    package static let cachePatience = CacheWork.patience
 
     /// The caches' response for clients, if they have one: the last stage's that leads to the content they get. Later
     /// stages run on `threads`, as for responses of the origin.

@@ -22,7 +22,7 @@ extension Resource {
     ///   - sealing: changes the response for clients, if it was transformed.
     ///   - received: makes the response to transform.
     package func transform(
-        _ configuration: Configuration, on threads: TransformerThreads = .tasks, clock: (any ModelClock)? = nil,
+        _ configuration: Configuration, on threads: TransformerThreads = .own, clock: (any ModelClock)? = nil,
         while isWanted: @escaping @Sendable () -> Bool = { true },
         sealing: @escaping @Sendable (inout Entity<[UInt8]>) -> Void = { _ in },
         _ received: @escaping @Sendable () -> Entity<[UInt8]>
@@ -39,7 +39,7 @@ extension Resource {
             { [self] watch in transform(received(), configuration, run, watch, sealing) })
     }
 
-    /// The same for a response in memory, on the threads that tasks run on.
+    /// The same for a response in memory, on the process's own threads.
     package func transform(_ received: Entity<[UInt8]>, _ configuration: Configuration) async -> TransformedResponse {
         await transform(configuration) { received }
     }

@@ -38,6 +38,8 @@ package final class Daemon: Sendable {
             registry: lasting.registry,
             sharing: Sharing(settings.sharedCache, store.map { PositionFile(directory: $0.directory) }))
         lasting.transport.attach(proxy)
+        lasting.credentials = CredentialMarks(in: store)
+        lasting.credentials.adopt(by: proxy, lasting.identities)
         state = Lock(lasting)
         lasting.host.attach(self)
         lasting.variables.onChange { [weak self] names in await self?.apply(changed: names) }
@@ -57,6 +59,7 @@ package final class Daemon: Sendable {
             let changed = lasting.variables.declare(applied.variables, at: proxy.now)
             // Applied under the lock, so that an older configuration cannot replace a newer one.
             proxy.apply(Daemon.configuration(applied, &lasting, asksPrograms: true))
+            lasting.credentials.adopt(by: proxy, lasting.identities)
             return changed
         }
         if lastingVariables.wipes(changed) {
@@ -82,6 +85,7 @@ package final class Daemon: Sendable {
                     // Services that do not use them are kept, with everything computed for them.
                     current.router.table.named(name).flatMap { $0.uses(names) ? nil : $0 }
                 })
+            lasting.credentials.adopt(by: proxy, lasting.identities)
         }
         await proxy.settle()
         await forgetServices(using: names)
@@ -131,6 +135,7 @@ package final class Daemon: Sendable {
         var clock: any ModelClock = SystemModelClock()
         let pseudonym = Pseudonym()
         var identities = IdentityDigest.ephemeral()
+        var credentials = CredentialMarks(in: nil)
         var interception = Interception()
         /// Those who may use the proxy.
         var users: UserGate?
@@ -235,9 +240,7 @@ package final class Daemon: Sendable {
         }
 
         /// The service of that name and base URL.
-        mutating func service(
-            _ name: String, base: String?
-        ) -> (service: Service, number: UInt32) {
+        mutating func service(_ name: String, base: String?) -> (service: Service, number: UInt32) {
             let place = Place(name: name, base: base)
             if let known = services[place] { return known }
             var defaults = Configuration()

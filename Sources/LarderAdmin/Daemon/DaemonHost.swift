@@ -30,12 +30,7 @@ final class DaemonHost: ServiceHost {
             proxy.wipeInMemory(routed, where: isMatch)
             return nil
         }
-        // All of it now, not later, so that nothing is touched that begins after this call. In memory first, so that no
-        // load under way is stored after the removal; and again, for what was read from the disk in between.
-        let matches = proxy.matches(in: routed, where: isMatch)
-        proxy.wipeInMemory(routed) { matches[$0] }
-        proxy.wipeStored(routed, matches)
-        proxy.wipeInMemory(routed) { matches[$0] }
+        proxy.wipe(routed, where: isMatch)
         return { await proxy.diskTier?.store.flush() }
     }
 

@@ -38,6 +38,9 @@ package struct Thread: Sendable {
     /// Detaches the thread, which is then not joined.
     package func detach() { pthread_detach(id) }
 
+    /// Whether it is the calling thread.
+    var isCurrent: Bool { pthread_equal(id, pthread_self()) != 0 }
+
     /// The identity of the calling thread.
     package static var current: UInt { UInt(pthread_self()) }
 

@@ -14,21 +14,31 @@ package final class ThreadTeam<Tool>: Sendable {
         var parked = 0
         var isClosed = false
         var threads: [Thread] = []
+        /// Threads beyond those it began with, in place of some that do not return from their jobs.
+        var substitutes = 0
+        /// How many of these jobs have returned: so many threads are to end.
+        var surplus = 0
     }
 
     private enum Step {
         case run(Job)
         case putAway
         case end
+        /// It was one too many.
+        case leave(Thread?)
     }
 
     private let monitor = Monitor(State())
+    private let name: String
+    private let takesSignals: Bool
     private let queueLimit: Int
 
     /// Starts `threads` threads named `name-0`, `name-1` …; at most `queueLimit` jobs wait for one of them.
     ///
     /// If the system provides fewer threads, the team works with those; with none it refuses all jobs.
     package init(name: String, threads: Int, queueLimit: Int, takesSignals: Bool) {
+        self.name = name
+        self.takesSignals = takesSignals
         self.queueLimit = queueLimit
         let started = (0..<threads).compactMap { number in
             try? Thread.start(name: "\(name)-\(number)", takesSignals: takesSignals) { [self] in work() }
@@ -53,6 +63,32 @@ package final class ThreadTeam<Tool>: Sendable {
             return true
         }
     }
+
+    /// Starts another thread, as one is busy with a job that may never return. False if there are `limit` of them, or the
+    /// system has none. If the job does return, `returned` must be called.
+    package func substitute(limit: Int) -> Bool {
+        let number = monitor.change { state -> Int? in
+            guard !state.isClosed, state.substitutes < limit else { return nil }
+            state.substitutes += 1
+            return state.threads.count
+        }
+        guard let number else { return false }
+        guard
+            let thread = try? Thread.start(name: "\(name)-\(number)", takesSignals: takesSignals, { [self] in work() })
+        else {
+            monitor.change { $0.substitutes -= 1 }
+            return false
+        }
+        let isWanted = monitor.change { state in
+            if !state.isClosed { state.threads.append(thread) }
+            return !state.isClosed
+        }
+        if !isWanted { thread.detach() }
+        return true
+    }
+
+    /// A job has returned for which there is a substitute: one thread ends.
+    package func returned() { monitor.change { $0.surplus += 1 } }
 
     /// Lets the jobs in progress end, makes every thread put its tool away, and runs `body` while none has one.
     package func withoutTools<Result>(_ body: () -> Result) -> Result {
@@ -93,6 +129,12 @@ package final class ThreadTeam<Tool>: Sendable {
                     isParked = false
                     state.parked -= 1
                 }
+                if state.surplus > 0 {
+                    state.surplus -= 1
+                    state.substitutes -= 1
+                    let own = state.threads.firstIndex { $0.isCurrent }
+                    return .done(.leave(own.map { state.threads.remove(at: $0) }))
+                }
                 if let job = state.jobs.popFirst() { return .done(.run(job)) }
                 return state.isClosed ? .done(.end) : .wait(until: nil)
             }
@@ -103,6 +145,9 @@ package final class ThreadTeam<Tool>: Sendable {
                 isParked = true
                 monitor.change { $0.parked += 1 }
             case .end: return
+            case .leave(let own):
+                own?.detach()
+                return
             }
         }
     }

@@ -29,6 +29,13 @@ package final class WorkerPool: Sendable {
     /// Queues `job`. False if the queue is full or the pool was shut down: then it will not run.
     package func submit(_ job: @Sendable @escaping () -> Void) -> Bool { team.submit { _ in job() } }
 
+    /// Starts another thread in place of one whose job may never return. False if there are `limit` such threads. If the
+    /// job does return, `returned` must be called.
+    package func substitute(limit: Int) -> Bool { team.substitute(limit: limit) }
+
+    /// A job has returned for which there is a substitute.
+    package func returned() { team.returned() }
+
     /// Runs `body` on one of the threads and resumes where the caller was.
     ///
     /// Throws the error of `body`, or an `IOError` with code `.overloaded` if the job was refused.

@@ -11,10 +11,12 @@ extension Load {
         isJoinable && other.isJoinable && other.fingerprint == configuration.fingerprint
     }
 
-    /// Whether the Resource was wiped or invalidated, or a group of the response, since the load began (B-05, B-12).
+    /// Whether the Resource was wiped or invalidated, or a group of the response, since the load began (B-05, B-12), or a
+    /// later load was answered before this one.
     func isSuperseded(_ stored: StoredResponse) -> Bool {
         let memory = resource.memory
         return memory.generation != generation || memory.isInvalid(stored, since: invalidationSequence)
+            || memory.hasLater(than: stored)
     }
 
     /// Records that the content is longer than the storage limit, for later explanations.
@@ -26,8 +28,9 @@ extension Load {
     }
 
     /// The policy of the current configuration: a reload may have happened since the load began. Nil when it no longer
-    /// stores the response.
+    /// stores the response, as when the service speaks for another user now.
     func policyAtLanding(of stored: StoredResponse) -> CachePolicy? {
+        if let current = currentService, current.ownCredentials != service.ownCredentials { return nil }
         let policy: CachePolicy
         switch configurationNow {
         case nil: policy = self.policy
@@ -49,10 +52,14 @@ extension Load {
         resource.memory.judge(by: now.policy)
     }
 
+    /// The service as it is configured now; nil when it no longer exists.
+    private var currentService: RoutedService? {
+        context.proxy.configuration(orKnown: context.configuration).router.table.numbered(service.number)
+    }
+
     /// Nil when the service no longer exists.
     private var configurationNow: EffectiveConfiguration? {
-        let configuration = context.proxy.configuration(orKnown: context.configuration)
-        let current = configuration.router.table.numbered(service.number)
+        let current = currentService
         if current === service, current?.configurationVersion == version { return self.configuration }
         return current?.configuration(for: resource)
     }

@@ -26,7 +26,9 @@ extension CacheLookup {
         // pipeline may change the content.
         if request.traits.method == .head || (asksAlone && !configuration.mayTransform) {
             do {
-                try await Forwarding(exchange, service, reason: reason, lookup: self).run()
+                try await Forwarding(
+                    exchange, service, reason: reason, lookup: self, fallback: variant ?? fallback
+                ).run()
             } catch let error as UpstreamError where !writer.hasResponded {
                 return try await LoadedAnswer(lookup: self, status: status, fallback: variant ?? fallback)
                     .serve(insteadOf: error, status)

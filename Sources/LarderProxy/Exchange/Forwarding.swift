@@ -14,13 +14,19 @@ struct Forwarding: ExchangeStep {
     let reason: ForwardReason
     /// Set for a GET or HEAD of a Resource, whose stored variants a HEAD may freshen.
     let lookup: CacheLookup?
+    /// A stored variant that may be served if the origin fails.
+    let fallback: Variant?
     let configuration: EffectiveConfiguration
 
-    init(_ exchange: Exchange, _ service: RoutedService, reason: ForwardReason, lookup: CacheLookup? = nil) {
+    init(
+        _ exchange: Exchange, _ service: RoutedService, reason: ForwardReason, lookup: CacheLookup? = nil,
+        fallback: Variant? = nil
+    ) {
         self.exchange = exchange
         self.service = service
         self.reason = reason
         self.lookup = lookup
+        self.fallback = fallback
         configuration = service.configuration(for: exchange.request.uri, method: exchange.request.head.method)
     }
 
@@ -67,6 +73,13 @@ struct Forwarding: ExchangeStep {
         var received = response.head
         HopByHop.strip(&received.fields, for: .forwardResponse)
         if !received.fields.contains(.date) { received.fields[.date] = context.dateText() }
+        if let lookup, fallback != nil {
+            let answer = LoadedAnswer(lookup: lookup, status: CacheStatus(.forward(reason)), fallback: fallback)
+            if try await answer.serveStale(insteadOf: received) {
+                if try !response.isAllHere() { response.abort() }
+                return
+            }
+        }
         var status = CacheStatus(.forward(reason)).answered(received.status)
         status.detail = sender?.remark
         let processed = sender?.result(for: response)

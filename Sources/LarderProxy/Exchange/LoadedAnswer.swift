@@ -123,6 +123,8 @@ struct LoadedAnswer: ExchangeStep {
             guard isLeader || isShared(variant.stored, with: load) else { return .askedAlone }
             return try await give(variant, content.remarks, isLeader: isLeader) ? .answered : .decidedAnew
         case .response(let response, let length, let stored):
+            // For all who wait, not for the first alone: the others would only ask a failing origin again.
+            if try await serveStale(insteadOf: response) { return .answered }
             if !isLeader {
                 // The response is for the first client alone; so this one asks for itself (T-16).
                 guard let stored else { return .askedAlone }
@@ -131,12 +133,6 @@ struct LoadedAnswer: ExchangeStep {
             }
             guard request.accepts(response, stored, of: load) else {
                 return try await passOver(content, isKept: stored != nil)
-            }
-            if let fallback,
-                let failure = StaleUse.failure(response, inPlaceOf: fallback.stored, policy: lookup.policy),
-                try await serveStale(fallback, failure, status.answered(response.status))
-            {
-                return .answered
             }
             try await give(response, length, stored, content, isLeader: isLeader)
             return .answered
@@ -209,6 +205,14 @@ struct LoadedAnswer: ExchangeStep {
         if let fallback, try await serveStale(fallback, failure, answered) { return true }
         writer.record.cacheStatus = hold.map { CacheStatus(.held, detail: $0.reason.rawValue) } ?? status
         throw Problem(upstream: error, place: request.uri.authority)
+    }
+
+    /// Answers with stale data in place of a response that is a failure, if they may be served.
+    func serveStale(insteadOf response: ResponseHead) async throws -> Bool {
+        guard let fallback,
+            let failure = StaleUse.failure(response, inPlaceOf: fallback.stored, policy: lookup.policy)
+        else { return false }
+        return try await serveStale(fallback, failure, status.answered(response.status))
     }
 
     private func serveStale(

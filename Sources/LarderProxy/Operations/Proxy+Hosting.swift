@@ -11,23 +11,33 @@ import Logging
 extension Proxy {
     /// A program's condition, with its answers about the Resources that were in memory, by their names there and on
     /// disk. The others are asked about when they turn up.
-    package struct Matches: Sendable {
-        fileprivate struct Name: Hashable {
+    fileprivate struct Matches: Sendable {
+        struct Name: Hashable {
             let partition, url: String
         }
 
         fileprivate let isMatch: @Sendable (Resource) -> Bool
         fileprivate var answers: [Name: Bool] = [:]
 
-        package subscript(resource: Resource) -> Bool { answers[Matches.name(resource)] ?? isMatch(resource) }
+        subscript(resource: Resource) -> Bool { answers[Matches.name(resource)] ?? isMatch(resource) }
 
-        fileprivate static func name(_ resource: Resource) -> Name {
+        static func name(_ resource: Resource) -> Name {
             Name(partition: resource.key.partitionName, url: resource.key.url)
         }
     }
 
+    /// Wipes those for which `isMatch` is true. All of it now, not later, so that nothing is touched that begins after
+    /// this call. In memory first, so that no load under way is stored after the removal; and again, for what was read
+    /// from the disk in between.
+    package func wipe(_ service: RoutedService, where isMatch: @escaping @Sendable (Resource) -> Bool = { _ in true }) {
+        let matches = matches(in: service, where: isMatch)
+        wipeInMemory(service) { matches[$0] }
+        wipeStored(service, matches)
+        wipeInMemory(service) { matches[$0] }
+    }
+
     /// Asks about all Resources in memory, as they are now.
-    package func matches(
+    private func matches(
         in service: RoutedService, where isMatch: @escaping @Sendable (Resource) -> Bool
     ) -> Matches {
         var matches = Matches(isMatch: isMatch)
@@ -48,7 +58,7 @@ extension Proxy {
 
     /// Begins to remove them from disk, where nobody sees them from now on. Of a Resource that is not in memory the
     /// condition gets to know its URL and its partition.
-    package func wipeStored(_ service: RoutedService, _ matches: Matches) {
+    private func wipeStored(_ service: RoutedService, _ matches: Matches) {
         registry.forEach { resource in
             if resource.key.serviceNumber == service.number, matches[resource] {
                 emptyOwnCaches(of: resource, service)

@@ -27,7 +27,8 @@ extension Problem {
             status: 407, title: "Proxy authentication required", proxyError: .httpRequestDenied,
             detail: "The lane that the request names is not open, or not for this client. Larder does not know what "
                 + "was asked of it, such as `--offline` or `--replay`.",
-            advice: "Run the command again with `larder run`, or `eval \"$(larder env --lane)\"` in its shell. Lanes end "
+            advice:
+                "Run the command again with `larder run`, or `eval \"$(larder env --lane)\"` in its shell. Lanes end "
                 + "with the daemon, and are for clients on its machine.")
         problem.fields[.proxyAuthenticate] = challenge
         return problem

@@ -37,6 +37,8 @@ package final class RoutedService: Sendable {
     private let effective = OnceMap<Frozen, EffectiveConfiguration>()
     /// The values of variables in the service's own credentials, which are part of every identity (T-03).
     let configuredCredentials: [UInt8]?
+    /// The credentials of the service's own, where it has one user; nil where it has others.
+    package let ownCredentials: [UInt8]?
     private let usesVariables: Bool
     /// The parts of a request that identify a client; nil where users are not separated.
     let identity: Identity?
@@ -87,6 +89,7 @@ package final class RoutedService: Sendable {
         isKeyedByHead = identity?.parts?.contains { $0 == .client || $0 == .user } != true
         denials = DenialRules(settings.configure, relativeTo: service.baseURL)
         usesVariables = !settings.usedVariables.isEmpty
+        ownCredentials = settings.privacy == .private ? settings.credentials(variables) : nil
         configuredCredentials = variables.octets(of: settings.variablesInFields)
         self.targets = targets
         self.identities = identities

@@ -29,10 +29,7 @@ final class TransformBudget: Sendable {
     var used: Int { octets.load(ordering: .relaxed) }
 
     /// Threads are created on demand: most daemons transform nothing.
-    var threads: TransformerThreads {
-        let workers = workers
-        return TransformerThreads { workers.submit($0) }
-    }
+    var threads: TransformerThreads { TransformerThreads(workers) }
 
     /// Runs `body` on one of them.
     func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {

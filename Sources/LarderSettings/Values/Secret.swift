@@ -43,6 +43,16 @@ package struct Secret: Sendable, Equatable {
         return text
     }
 
+    /// The text with the values of its variables, but with the names of `named`, and of those without a value.
+    func reveal(_ values: VariableValues, naming named: Set<String>) -> String {
+        pieces.reduce(into: "") { text, piece in
+            switch piece {
+            case .text(let part): text += part
+            case .variable(let name): text += (named.contains(name) ? nil : values[name]) ?? "${\(name)}"
+            }
+        }
+    }
+
     /// The variables in it.
     package var variables: [String] {
         pieces.compactMap { if case .variable(let name) = $0 { name } else { nil } }

@@ -38,6 +38,33 @@ struct WorkerPoolTests {
         #expect(!pool.submit {})
     }
 
+    @Test func `a thread that is lost to a job is substituted, and one ends when the job returns after all`() {
+        let pool = WorkerPool(name: "lost", threads: 1, queueLimit: 8)
+        let gate = Lock(0)
+        let done = Atomic<Int>(0)
+        gate.withLock { _ in
+            #expect(
+                pool.submit {
+                    gate.withLock { $0 += 1 }
+                    pool.returned()
+                    done.add(1, ordering: .relaxed)
+                })
+            while pool.waitingCount > 0 { usleep(100) }
+            #expect(!pool.substitute(limit: 0))
+            #expect(pool.substitute(limit: 1))
+            #expect(!pool.substitute(limit: 1))
+            for _ in 0..<3 { #expect(pool.submit { done.add(1, ordering: .relaxed) }) }
+            while done.load(ordering: .relaxed) < 3 { usleep(100) }
+        }
+        while done.load(ordering: .relaxed) < 4 { usleep(100) }
+        // There is room for another one once a thread has ended.
+        while !pool.substitute(limit: 1) { usleep(100) }
+        #expect(pool.submit { done.add(1, ordering: .relaxed) })
+        pool.shutdown()
+        let sum = done.load(ordering: .relaxed)
+        #expect(sum == 5)
+    }
+
     @Test func `a loop waits for blocking work and is resumed where it was`() async throws {
         let pool = WorkerPool(name: "work", threads: 2, queueLimit: 8)
         defer { pool.shutdown() }

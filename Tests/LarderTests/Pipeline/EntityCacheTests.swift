@@ -194,6 +194,8 @@ struct EntityCacheTests {
 
         nonisolated func key(for subject: CacheSubject) -> String? { kept.key(for: subject) }
 
+        var isWaiting: Bool { !waiting.isEmpty }
+
         func release() {
             isHeld = false
             for reader in waiting { reader.resume() }
@@ -207,6 +209,23 @@ struct EntityCacheTests {
 
         func writeEntity(_ entity: Entity<String>, for key: String) throws { try kept.writeEntity(entity, for: key) }
         func removeEntity(for key: String) throws { try kept.removeEntity(for: key) }
+    }
+
+    @Test func `EC-03 a cache that does not answer is a miss, and those who come later do not wait for it`() async {
+        let held = HeldCache(cache)
+        appendAtEachStage()
+        fixture.service.configure { $0.pipeline[.parsing].cacheUsing(held) }
+        fixture.reply("a", StubReply(200, body: "raw"))
+        let resource = fixture.service.resource("a")
+        let load = resource.loadIfNeeded()
+        #expect(load != nil && fixture.transport.sent.isEmpty)
+        while await !held.isWaiting { await Task.yield() }
+        fixture.clock.advance(by: .seconds(5))
+        await load?.response()
+        #expect(resource.text == "rawdecparmodcle")
+        await fixture.service.finishCacheWork()
+        #expect(cache[key]?.content == "rawdecpar")
+        await held.release()
     }
 
     /// A cache that is an actor: all it does happens on its own executor, with time to be overtaken.

@@ -44,7 +44,7 @@ package final class LaneTable: Sendable {
     enum Naming {
         case none
         case open(Lane)
-        /// One that is over, or was never there. What its requests were promised is not known any more.
+        /// One that is over, or was never there. Its requests may have been promised that no origin is asked.
         case unknown
     }
 
