@@ -210,15 +210,31 @@ struct SecretTextTests {
         arguments: [
             "private_key", "privateKey", "device_code", "code_verifier", "SAMLRequest", "API Key", "api+key", "X-CSRF",
             "xsrf",
-            "client_secret", "signing-key", "encryptionKey", "user_code", "X-Auth",
+            "client_secret", "signing-key", "encryptionKey", "user_code", "X-Auth", "\tpin\0",
         ])
     func `names of secrets`(name: String) {
         #expect(SecretName.isOne(name))
         #expect(SecretName.isOne(name.uppercased()))
     }
 
-    @Test(arguments: ["sort_key", "keys", "primaryKey", "monkey", "codec", "author", "passage", "key_code", "spin", ""])
+    @Test(arguments: [
+        "sort_key", "keys", "primaryKey", "monkey", "codec", "author", "passage", "key_code", "spin", "token_type", "",
+    ])
     func `names of other things`(name: String) { #expect(!SecretName.isOne(name)) }
+
+    @Test(
+        arguments: [
+            "X-OTP", "GitHub-OTP", "X-GitHub-OTP", "X-Pin", "X-Pass", "DPoP", "X-Amzn-Oidc-Data", "X-Sid", "X-Code",
+            "X-Totp-Code", "X-2FA-Code", "X-Verification-Code", "X_Auth_Ticket", "X-Api-Passphrase",
+        ] as [FieldName])
+    func `names of fields with secrets`(name: FieldName) { #expect(SecretName.isOne(field: name)) }
+
+    @Test(
+        arguments: [
+            "X-Country-Code", "X-Error-Code", "Surrogate-Key", "X-Spin", "Accept", "X-Bypass", "X",
+            "X-Oidc-Provider",
+        ] as [FieldName])
+    func `names of other fields`(name: FieldName) { #expect(!SecretName.isOne(field: name)) }
 
     @Test func `UTF-16 loses its secrets and stays UTF-16`() {
         func octets(_ text: String, isBig: Bool) -> [UInt8] {

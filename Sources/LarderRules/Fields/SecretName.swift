@@ -9,13 +9,25 @@ package import LarderHTTP
 package enum SecretName {
     private static let fields: Set<FieldName> = [
         .authorization, .proxyAuthorization, .cookie, .setCookie, .authenticationInfo, .proxyAuthenticationInfo,
-        "Cookie2", "Set-Cookie2",
+        "Cookie2", "Set-Cookie2", "DPoP", "X-Amzn-Oidc-Data",
+    ]
+    /// Ends of fields' names, behind whom or what they are for: `GitHub-OTP`. Not `Code`: many of them are of errors.
+    private static let lastWords: Set<Substring> = [
+        "key", "sig", "auth", "pwd", "pass", "passphrase", "passcode", "pin", "otp", "totp", "assertion", "sid",
+        "ticket",
+    ]
+    /// Words before `Code` that make it a secret.
+    private static let codes: Set<Substring> = [
+        "otp", "totp", "mfa", "2fa", "verification", "auth", "access", "security",
     ]
     /// Anywhere in a name.
     private static let parts = Words([
         "token", "secret", "password", "passwd", "apikey", "authkey", "accesskey", "signature", "credential", "session",
         "sessid", "bearer", "jwt", "csrf", "xsrf",
     ])
+    /// Ends of names of what only describes a credential: `token_type`.
+    private static let descriptions = Words(["tokentype", "tokentypehint"])
+    private static let sessions = Words(["sessionid", "sessid"])
     /// Names of their own.
     private static let words = Words([
         "key", "sig", "auth", "xauth", "pwd", "pass", "passphrase", "passcode", "pin", "otp", "code", "assertion",
@@ -42,8 +54,12 @@ package enum SecretName {
     /// The same for a name in UTF-8.
     package static func isOne(octets name: ArraySlice<UInt8>) -> Bool {
         let plain = plain(name)
-        return words.isAll(of: plain) || parts.isIn(plain) || keys.isEnd(of: plain)
+        return words.isAll(of: plain) || keys.isEnd(of: plain)
+            || parts.isIn(plain) && !descriptions.isEnd(of: plain)
     }
+
+    /// Whether a parameter of that name identifies a session.
+    package static func isSession(octets name: ArraySlice<UInt8>) -> Bool { sessions.isEnd(of: plain(name)) }
 
     /// Whether a number is the credential in a member of that name, which contains one: a whole number, of at least
     /// four digits. Shorter ones are counts, indexes and statuses: nobody gains from `REDACTED` for them, and requests
@@ -58,8 +74,11 @@ package enum SecretName {
     /// Whether a field of that name contains a credential, or leads to one user.
     package static func isOne(field name: FieldName) -> Bool {
         guard name != "Surrogate-Key" else { return false }
-        return fields.contains(name) || Credentials.isOne(name) || isOne(name.spelling)
-            || name.spelling.lowercased().hasSuffix("-key")
+        if fields.contains(name) || Credentials.isOne(name) || isOne(name.spelling) { return true }
+        var names = name.canonical.split { $0 == "-" || $0 == "_" }
+        guard let last = names.popLast() else { return false }
+        guard last == "code" else { return !names.isEmpty && lastWords.contains(last) }
+        return names == ["x"] || names.last.map(codes.contains) ?? false
     }
 
     private static func plain(_ name: ArraySlice<UInt8>) -> [UInt8] {
@@ -67,7 +86,7 @@ package enum SecretName {
         plain.reserveCapacity(name.count)
         for octet in name {
             switch octet {
-            case UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: " "), UInt8(ascii: "+"): break
+            case UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: "+"), ...0x20: break
             default: plain.append(ASCII.lowercased(octet))
             }
         }
