@@ -24,12 +24,10 @@ enum ContentKind: Equatable {
         }
     }
 
-    case binary, compressed, parts, json, form, lines, text
+    case binary, compressed, parts, form, formLikeJSON, lines, text
     case utf16(Order)
 
     init(_ content: [UInt8], _ media: MediaType?) {
-        let start = content.prefix(64).drop { $0 <= 0x20 && $0 != 0 || $0 == 0xEF || $0 == 0xBB || $0 == 0xBF }.prefix(
-            2)
         let isText = ContentKind.isText(media)
         if ContentKind.isGzip(content) {
             self = .compressed
@@ -37,13 +35,15 @@ enum ContentKind: Equatable {
             self = .utf16(order)
         } else if media?.type == "multipart" {
             self = .parts
-        } else if ContentKind.isJSON(start) {
-            self = .json
-        } else if !isText, ContentKind.isMedium(media) || content.contains(0) {
-            self = .binary
         } else {
+            let isJSON = ContentKind.isJSON(content)
+            guard isJSON || isText || !ContentKind.isMedium(media) && !content.contains(0) else {
+                self = .binary
+                return
+            }
             switch media?.essence {
-            case "application/x-www-form-urlencoded": self = .form
+            case "application/x-www-form-urlencoded":
+                self = !isJSON ? .form : ContentKind.hasParameters(content) ? .formLikeJSON : .text
             case nil, "text/plain": self = .lines
             default: self = .text
             }
@@ -66,37 +66,67 @@ enum ContentKind: Equatable {
         ["image", "audio", "video", "font"].contains(media?.type ?? "")
     }
 
-    /// Whether an object, or an array of objects, of texts or of arrays begins so. A form may begin with a bracket too.
-    private static func isJSON(_ start: ArraySlice<UInt8>) -> Bool {
+    /// Whether JSON with names or texts in it seems to begin. A form may begin with such a mark too.
+    private static func isJSON(_ content: [UInt8]) -> Bool {
+        let start = content.drop { $0 <= 0x20 && $0 != 0 || $0 == 0xEF || $0 == 0xBB || $0 == 0xBF }
         guard let first = start.first else { return false }
         let second = start.dropFirst().first ?? UInt8(ascii: "\"")
         switch first {
         case UInt8(ascii: "\""): return true
         case UInt8(ascii: "{"): return second == UInt8(ascii: "\"") || second <= 0x20
         case UInt8(ascii: "["):
-            return second == UInt8(ascii: "\"") || second == UInt8(ascii: "{") || second == UInt8(ascii: "[")
-                || second <= 0x20
+            return second <= 0x20 || ASCII.isDigit(second) || "\"{[-tfn".utf8.contains(second)
         default: return false
         }
     }
 
-    /// The order of octets, by their mark, by the type, or by JSON's first character.
+    /// Whether what begins like JSON may be a form, since what separates parameters is outside of strings, or since it
+    /// breaks off in one.
+    private static func hasParameters(_ content: [UInt8]) -> Bool {
+        var isInString = false
+        var isEscaped = false
+        for octet in content {
+            switch octet {
+            case _ where isEscaped: isEscaped = false
+            case UInt8(ascii: "\""): isInString.toggle()
+            case UInt8(ascii: "\\"): isEscaped = isInString
+            case UInt8(ascii: "="), UInt8(ascii: "&"): if !isInString { return true }
+            default: break
+            }
+        }
+        return isInString
+    }
+
+    /// The order of octets, by their mark, by JSON's first character, or by the type.
     private static func order(_ content: [UInt8], _ media: MediaType?) -> Order? {
         guard content.count >= 4 else { return nil }
         switch (content[0], content[1]) {
-        case (0xFE, 0xFF): return isMedium(media) ? nil : .big
-        case (0xFF, 0xFE): return isMedium(media) ? nil : .little
-        case (0, UInt8(ascii: "{")), (0, UInt8(ascii: "[")), (0, UInt8(ascii: "\"")):
-            return content[2] == 0 ? .big : nil
-        case (UInt8(ascii: "{"), 0), (UInt8(ascii: "["), 0), (UInt8(ascii: "\""), 0):
-            return content[3] == 0 ? .little : nil
+        case (0xFE, 0xFF): return .big
+        case (0xFF, 0xFE): return .little
         default: break
         }
         guard content.prefix(64).contains(0) else { return nil }
+        if let order = orderOfJSON(content) { return order }
         switch media?.parameters["charset"]?.lowercased() {
         case "utf-16be": return .big
         case "utf-16", "utf-16le": return .little
         default: return nil
         }
+    }
+
+    /// The order in which JSON seems to begin, behind blanks, with a character of ASCII behind its first.
+    private static func orderOfJSON(_ content: [UInt8]) -> Order? {
+        var place = 0
+        while place + 4 <= content.count {
+            let (first, second) = (content[place], content[place + 1])
+            let character = first | second
+            guard first == 0 || second == 0 else { return nil }
+            if "{[\"".utf8.contains(character) {
+                return content[first == 0 ? place + 2 : place + 3] == 0 ? (first == 0 ? .big : .little) : nil
+            }
+            guard character <= 0x20, character > 0 else { return nil }
+            place += 2
+        }
+        return nil
     }
 }

@@ -43,8 +43,9 @@ package enum SecretText {
             let text = order.decoded(content)
             let clean = scrubbed(text, type: media.map { "\($0.essence)" }, nesting: nesting)
             return clean == text ? content : order.encoded(clean)
-        case .json, .text: return scrubbed(text: content)
+        case .text: return scrubbed(text: content)
         case .form: return SecretParameters.scrubbed(content, .form)
+        case .formLikeJSON: return scrubbed(text: SecretParameters.scrubbed(content, .form))
         case .lines: return scrubbed(text: SecretParameters.scrubbed(content, .lines))
         }
     }
