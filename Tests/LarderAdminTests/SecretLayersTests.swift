@@ -59,7 +59,8 @@ struct SecretLayersTests {
 
     /// The outermost layer, with the type that it is sent as.
     private static func content(_ text: String, _ numbers: inout SeededNumbers) -> (String, type: String?) {
-        switch UInt.random(in: 0..<9, using: &numbers) {
+        let entity = ["&quot;", "&#34;", "&#034;", "&#x22;", "&#X22;", "&QUOT;"].randomElement(using: &numbers) ?? ""
+        return switch UInt.random(in: 0..<10, using: &numbers) {
         case 0: ("a=1&v=\(PercentText.encoded(text))&b", "application/x-www-form-urlencoded")
         case 1:
             ("--B\r\nContent-Disposition: form-data; name=v\r\n\r\n\(text)\r\n--B--", "multipart/form-data; boundary=B")
@@ -67,14 +68,24 @@ struct SecretLayersTests {
         case 3: ("var q='\"';var v=\(string(text));", "text/javascript")
         case 4:
             (
-                "<p data-x=\"\(text.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "&quot;"))\">",
+                "<p data-x=\"\(text.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: entity))\">",
                 "text/html"
             )
         case 5: ("{\"v\":\(string(text))}\n{\"v\":\(string(text))}\n", "application/x-ndjson")
         case 6: ("a=\(PercentText.encoded(text))\r\nb=c d\r\n", "text/plain")
         case 7: ("5\" \(text)", "text/plain")
+        case 8 where !text.contains("\\"): ("var v='\(script(text, &numbers))';", "text/javascript")
         default: (text, nil)
         }
+    }
+
+    /// The text as templates write it into a string of a script.
+    private static func script(_ text: String, _ numbers: inout SeededNumbers) -> String {
+        let isShort = Bool.random(using: &numbers)
+        return text.unicodeScalars.map { scalar in
+            guard "\"'&=<>-;".unicodeScalars.contains(scalar) else { return String(scalar) }
+            return (isShort ? "\\x" : "\\u00") + String(scalar.value, radix: 16, uppercase: true)
+        }.joined()
     }
 
     @Test func `the secret never survives, and what is clean stays as it is`() {
@@ -128,7 +139,9 @@ struct SecretLayersTests {
     @Test(arguments: [
         #""\""#, #"\\\""#, "?a=%2525", "\"a\":", "[\"", "://", "//a", "&quot;", "\"token\":\"\n",
         "\\\"token\\\":\\\"a\n",
-        "{\"a\":\"\\\"", ";a=b", "a=b\n", "%", "--B\n",
+        "{\"a\":\"\\\"", ";a=b", "a=b\n", "%", "--B\n", "&#0", "&#x22;", "\\x22a\\x22:", "\\u{0", "a;sessionid",
+        " /a;b",
+        "name=", "name=\"", "--B\nContent-Disposition: name=\"a\n\n", "\"\r", "{\"pin\":{",
     ])
     func `time grows with length alone`(piece: String) {
         // Of this thread alone: others run meanwhile.

@@ -3,7 +3,7 @@
 import LarderHTTP
 
 /// The content of JSON's strings, decoded and written again. Unlike a parser, this takes whatever is between two
-/// quotation marks: escapes that JSON does not know stand for their second octet.
+/// quotation marks: escapes of scripts too, and others that JSON does not know for their second octet.
 enum JSONEscapes {
     static func decoded(_ octets: ArraySlice<UInt8>) -> [UInt8] {
         var decoded: [UInt8] = []
@@ -17,6 +17,13 @@ enum JSONEscapes {
                 continue
             }
             let escaped = octets[place]
+            if escaped == UInt8(ascii: "u") || escaped == UInt8(ascii: "x"),
+                let spelled = SpelledOctet(escape: octets[place...])
+            {
+                decoded.append(spelled.octet)
+                place = spelled.end
+                continue
+            }
             place += 1
             switch escaped {
             case UInt8(ascii: "n"): decoded.append(0x0A)

@@ -2,18 +2,24 @@
 
 import LarderHTTP
 
-/// Quotation marks as JSON has them on all its levels: plain, with backslashes in strings, as `\u0022`, and as entities
-/// in HTML; and the strings between two alike.
+/// Quotation marks as JSON has them on all its levels: plain, with backslashes in strings, as `\u0022` or `\x22`, and as
+/// entities in HTML; and the strings between two alike.
 struct SecretMarks {
+    fileprivate enum Sign {
+        case plain
+        /// The number of the character, behind a backslash.
+        case code
+        case entity
+    }
+
     struct Mark {
         /// The octets of the mark.
         let octets: Range<Int>
         /// How many of them are backslashes.
         fileprivate let backslashes: Int
-        /// The index of the rest of it among the signs.
-        fileprivate let sign: Int
+        fileprivate let sign: Sign
 
-        var isPlain: Bool { sign == SecretMarks.plain && backslashes == 0 }
+        var isPlain: Bool { sign == .plain && backslashes == 0 }
     }
 
     /// A string without its marks.
@@ -28,10 +34,6 @@ struct SecretMarks {
 
     /// The most backslashes before a mark: those of five levels. With them, few strings of different levels can overlap.
     private static let backslashLimit = 31
-    private static let signs = ["\"", "u0022", "&quot;", "&#34;", "&#x22;"].map { Array($0.utf8) }
-    private static let plain = 0
-    /// The sign that only a backslash makes one.
-    private static let code = 1
     /// Escapes of blanks.
     private static let blanks = Array("nrt".utf8)
     private static let eventData = Array("data:".utf8)
@@ -43,17 +45,35 @@ struct SecretMarks {
     /// The mark at that place.
     func mark(at start: Int) -> Mark? {
         let behind = backslashEnd(start)
-        guard behind - start <= SecretMarks.backslashLimit, behind < text.count else { return nil }
-        guard let sign = sign(at: behind), sign != SecretMarks.code || behind > start else { return nil }
-        let end = behind + SecretMarks.signs[sign].count
+        guard behind - start <= SecretMarks.backslashLimit, behind < text.count, let (sign, end) = sign(at: behind),
+            sign != .code || behind > start
+        else { return nil }
         return Mark(octets: start..<end, backslashes: behind - start, sign: sign)
     }
 
-    private func sign(at place: Int) -> Int? {
+    /// The mark that begins at that place, behind its backslashes, and the place behind it.
+    private func sign(at place: Int) -> (Sign, end: Int)? {
+        guard place < text.count else { return nil }
         switch text[place] {
-        case UInt8(ascii: "\""): SecretMarks.plain
-        case UInt8(ascii: "u"), UInt8(ascii: "&"): SecretMarks.signs.firstIndex { has($0, at: place) }
-        default: nil
+        case UInt8(ascii: "\""): return (.plain, place + 1)
+        case UInt8(ascii: "u"), UInt8(ascii: "x"):
+            guard let spelled = SpelledOctet(escape: text[place...]) else { return nil }
+            return spelled.octet == UInt8(ascii: "\"") ? (.code, spelled.end) : nil
+        case UInt8(ascii: "&"):
+            guard let spelled = SpelledOctet(text[place...]) else { return nil }
+            return spelled.octet == UInt8(ascii: "\"") ? (.entity, spelled.end) : nil
+        default: return nil
+        }
+    }
+
+    /// The octet at that place, as scripts and HTML spell it too, and the place behind it.
+    func octet(at place: Int) -> (octet: UInt8, end: Int)? {
+        guard place < text.count else { return nil }
+        switch text[place] {
+        case UInt8(ascii: "&"): return SpelledOctet(text[place...]).map { ($0.octet, $0.end) }
+        case UInt8(ascii: "\\"):
+            return SpelledOctet(escape: text[backslashEnd(place)...]).map { ($0.octet, $0.end) }
+        case let octet: return (octet, place + 1)
         }
     }
 
@@ -75,29 +95,29 @@ struct SecretMarks {
             content.isWhole = isWhole
             return content
         }
-        let sign = SecretMarks.signs[mark.sign]
         while place < limit {
             switch text[place] {
             case UInt8(ascii: "\\"):
                 content.hasEscapes = true
                 let behind = backslashEnd(place)
-                guard has(sign, at: behind) else {
+                guard let (sign, signEnd) = sign(at: behind), sign == mark.sign else {
                     place = behind
                     continue
                 }
                 // Backslashes of the text itself are pairs on each level.
                 let own = (behind - place) % (2 * (mark.backslashes + 1))
                 if own == mark.backslashes {
-                    return end(behind - mark.backslashes, behind + sign.count, isWhole: true)
+                    return end(behind - mark.backslashes, signEnd, isWhole: true)
                 }
                 if own < mark.backslashes { return end(place, place) }
-                place = behind + sign.count
+                place = signEnd
             case UInt8(ascii: "\""), UInt8(ascii: "&"):
-                if mark.sign != SecretMarks.code, has(sign, at: place) {
-                    return mark.backslashes == 0 ? end(place, place + sign.count, isWhole: true) : end(place, place)
+                let found = sign(at: place)
+                if let (sign, signEnd) = found, sign == mark.sign {
+                    return mark.backslashes == 0 ? end(place, signEnd, isWhole: true) : end(place, place)
                 }
                 guard text[place] == UInt8(ascii: "&") else { return end(place, place) }
-                if !content.hasEntities { content.hasEntities = self.sign(at: place) != nil }
+                if found != nil { content.hasEntities = true }
                 place += 1
             case ..<0x20: return end(place, place)
             default: place += 1
@@ -116,9 +136,8 @@ struct SecretMarks {
 
     /// Where the value begins, if a colon follows, as behind the name of a member.
     func valueStart(from end: Int) -> Int? {
-        let colon = skipBlanks(from: end)
-        guard colon < text.count, text[colon] == UInt8(ascii: ":") else { return nil }
-        return skipBlanks(from: colon + 1)
+        guard let (octet, behind) = octet(at: skipBlanks(from: end)), octet == UInt8(ascii: ":") else { return nil }
+        return skipBlanks(from: behind)
     }
 
     /// Skips line ends too, with the name of the field that lines of events have, and both as strings contain them.
@@ -126,8 +145,8 @@ struct SecretMarks {
         var place = start
         while place < text.count {
             switch text[place] {
-            case 0x20, 0x09, 0x0D: place += 1
-            case 0x0A:
+            case 0x20, 0x09: place += 1
+            case 0x0A, 0x0D:
                 place += 1
                 if has(SecretMarks.eventData, at: place) { place += SecretMarks.eventData.count }
             case UInt8(ascii: "\\"):

@@ -14,8 +14,17 @@ struct SecretMembers {
     private struct Secret {
         /// The value of `nesting` outside it.
         let nesting: Int
-        let hidesNumbers: Bool
+        /// The same for the outermost member in it whose name hides numbers, which may be itself.
+        var nestingOfNumbers: Int?
         let mark: SecretMarks.Mark
+
+        /// Leaves members that do not contain what is nested so.
+        func left(at nesting: Int) -> Secret? {
+            guard nesting > self.nesting else { return nil }
+            var secret = self
+            if let outer = nestingOfNumbers, nesting <= outer { secret.nestingOfNumbers = nil }
+            return secret
+        }
     }
 
     private struct Name {
@@ -56,20 +65,29 @@ struct SecretMembers {
         while position < text.count {
             switch text[position] {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "&"): scrubString()
-            case UInt8(ascii: "{"), UInt8(ascii: "["):
-                nesting += 1
-                position += 1
-            case UInt8(ascii: "}"), UInt8(ascii: "]"):
-                nesting -= 1
-                if let secret, nesting <= secret.nesting { self.secret = nil }
+            case UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "}"), UInt8(ascii: "]"):
+                nest(text[position])
                 position += 1
             case let octet where secret != nil && SecretMembers.beginsNumber(octet):
-                if let secret { scrubNumber(secret.hidesNumbers, secret.mark) }
+                if let secret { scrubNumber(secret.nestingOfNumbers != nil, secret.mark) }
             default: position += 1
             }
         }
         scrubParameters(to: text.count)
     }
+
+    private mutating func nest(_ bracket: UInt8) {
+        if SecretMembers.opens(bracket) {
+            nesting += 1
+        } else {
+            nesting -= 1
+            secret = secret?.left(at: nesting)
+        }
+    }
+
+    private static func opens(_ octet: UInt8) -> Bool { octet == UInt8(ascii: "{") || octet == UInt8(ascii: "[") }
+
+    private static func closes(_ octet: UInt8) -> Bool { octet == UInt8(ascii: "}") || octet == UInt8(ascii: "]") }
 
     /// Searches what has not been for parameters.
     private mutating func scrubParameters(to end: Int) {
@@ -86,17 +104,25 @@ struct SecretMembers {
 
     // MARK: Strings
 
-    /// Scrubs the string at the position: the name of a member, with the secret that follows, or a value.
+    /// Scrubs the string at the position: the name of a member, with the secret that follows, or a value. There may be a
+    /// bracket instead, as scripts and HTML spell them.
     private mutating func scrubString() {
         guard let mark = marks.mark(at: position) else {
-            position = max(position + 1, marks.backslashEnd(position))
+            guard let (octet, end) = marks.octet(at: position),
+                SecretMembers.opens(octet) || SecretMembers.closes(octet)
+            else {
+                position = max(position + 1, marks.backslashEnd(position))
+                return
+            }
+            nest(octet)
+            position = end
             return
         }
         let isSearched = mark.isPlain && secret == nil
         let content = content(behind: mark, limit: isSearched ? text.count : SecretMembers.nameLimit)
         if let name = name(content, mark) {
             position = name.valueStart
-            if secret == nil, position < text.count, SecretName.isOne(parameter: name.octets) { scrubValue(of: name) }
+            if position < text.count, SecretName.isOne(parameter: name.octets) { scrubValue(of: name) }
         } else if secret != nil {
             replaceString(behind: mark)
         } else if isSearched, content.isWhole {
@@ -151,10 +177,12 @@ struct SecretMembers {
 
     /// Replaces the value of a member with a credential's name, or notes that what is in it is to be replaced.
     private mutating func scrubValue(of name: Name) {
-        let hidesNumbers = SecretName.hidesNumbers(octets: name.octets)
+        let hidesNumbers = SecretName.hidesNumbers(octets: name.octets) || secret?.nestingOfNumbers != nil
         switch text[position] {
-        case UInt8(ascii: "{"), UInt8(ascii: "["):
-            secret = Secret(nesting: nesting, hidesNumbers: hidesNumbers, mark: name.mark)
+        case _ where marks.octet(at: position).map { SecretMembers.opens($0.octet) } ?? false:
+            var secret = secret ?? Secret(nesting: nesting, mark: name.mark)
+            if hidesNumbers { secret.nestingOfNumbers = secret.nestingOfNumbers ?? nesting }
+            self.secret = secret
         case UInt8(ascii: "'"):
             let rest = text[(position + 1)...]
             let end = rest.firstIndex { $0 == UInt8(ascii: "'") || $0 < 0x20 } ?? text.count

@@ -55,45 +55,86 @@ struct SecretParameters {
         isInPath = place == .url
         if isInside { scrubParameter(&redaction) }
         while position < end {
-            let octet = text[position]
-            position += 1
+            let start = position
+            let octet: UInt8
+            (octet, position) = self.octet(at: start)
             switch octet {
             case UInt8(ascii: "/"), UInt8(ascii: "\\"):
-                if !place.isOfForms { skipUserInformation(&redaction) }
+                guard !place.isOfForms else { continue }
+                if octet == UInt8(ascii: "/"), !isInside, !isInPath { isInPath = place == .text && beginsPath(start) }
+                skipUserInformation(from: start, &redaction)
             case UInt8(ascii: "?"), UInt8(ascii: "#"):
-                guard !place.isOfForms, !isOfScript(octet) else { continue }
+                guard !place.isOfForms, !isOfScript(octet, at: start) else { continue }
                 isInside = true
                 isInPath = false
                 scrubParameter(&redaction)
             case UInt8(ascii: "&"):
-                if isInside { scrubParameter(&redaction) }
-            case UInt8(ascii: ";"):
-                if separates { scrubParameter(&redaction) }
+                guard isInside else { continue }
+                isInPath = false
+                scrubParameter(&redaction)
+            case UInt8(ascii: ";"): scrubParameter(behindSemicolon: start, &redaction)
             case 0x0A, 0x0D:
                 if place == .lines { isInside = true } else if place == .text { leave() }
                 if place == .lines { scrubParameter(&redaction) }
+            // Spelled, they are in queries too.
             case ...0x20, UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"):
-                if place == .text || place == .lines { leave() }
+                if place == .text || place == .lines, position == start + 1 { leave() }
+            case UInt8(ascii: "'"): if place == .text { isInPath = false }
             default: break
             }
         }
     }
 
-    /// Whether a parameter may begin behind the semicolon before the position. In texts, more of them end statements of
-    /// scripts than parameters: there it has to be in a path, or the end of an entity that stands for an ampersand.
-    private var separates: Bool {
-        if place.isOfForms { return false }
-        if isInPath { return position < end && text[position] > 0x20 }
-        guard isInside, place == .text else { return isInside }
-        return SecretParameters.ampersands.contains { text[..<position].suffix($0.count).elementsEqual($0) }
+    /// The octet at that place as it is meant, and the place behind it: scripts and HTML spell queries in their own way.
+    private func octet(at start: Int) -> (octet: UInt8, end: Int) {
+        let octet = text[start]
+        guard octet == UInt8(ascii: "&") || octet == UInt8(ascii: "\\"), place == .text,
+            let spelled = SpelledOctet(text[start..<end])
+        else { return (octet, start + 1) }
+        return (spelled.octet, spelled.end)
     }
 
-    private static let ampersands = ["&amp;", "&#38;", "&#x26;"].map { Array($0.utf8) }
+    /// Whether the slash at that place in a text begins a path: in quotes, in brackets, or among words.
+    private func beginsPath(_ start: Int) -> Bool {
+        guard start > 0 else { return true }
+        switch text[start - 1] {
+        case ...0x20, UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "`"), UInt8(ascii: "<"), UInt8(ascii: ">"),
+            UInt8(ascii: "("), UInt8(ascii: "="):
+            return true
+        default: return false
+        }
+    }
 
-    /// Whether the number sign before the position begins the name of a private member in a script, not a fragment.
-    private func isOfScript(_ octet: UInt8) -> Bool {
-        guard place == .text, octet == UInt8(ascii: "#"), position > 1 else { return false }
-        let before = text[position - 2]
+    /// Scrubs the parameter at the position, if the semicolon at that place separates it. In texts, more of them end
+    /// statements of scripts: there it has to be in a path, or to be a session's.
+    private mutating func scrubParameter(behindSemicolon start: Int, _ redaction: inout Redaction) {
+        if isInPath {
+            if position < end, text[position] > 0x20 { scrubParameter(&redaction) }
+        } else if place == .url {
+            if isInside { scrubParameter(&redaction) }
+        } else if place == .text, namesSession(behindSemicolon: start) {
+            isInPath = true
+            scrubParameter(&redaction)
+            isInPath = false
+        }
+    }
+
+    /// Whether the parameter at the position is a session's, and the semicolon ends what may be a path:
+    /// `login.do;jsessionid=`.
+    private func namesSession(behindSemicolon start: Int) -> Bool {
+        guard start > 0, SecretParameters.isOfName(text[start - 1]) else { return false }
+        let name = run(from: position) { !SecretParameters.isOfName($0) }
+        return SecretName.isSession(octets: text[name].suffix(32))
+    }
+
+    private static func isOfName(_ octet: UInt8) -> Bool {
+        ASCII.isAlpha(octet) || ASCII.isDigit(octet) || octet == UInt8(ascii: "-") || octet == UInt8(ascii: "_")
+    }
+
+    /// Whether the number sign at that place begins the name of a private member in a script, not a fragment.
+    private func isOfScript(_ octet: UInt8, at start: Int) -> Bool {
+        guard place == .text, octet == UInt8(ascii: "#"), start > 0 else { return false }
+        let before = text[start - 1]
         return before <= 0x20 || before == UInt8(ascii: ".") || before == UInt8(ascii: "{")
             || before == UInt8(ascii: ";")
     }
@@ -107,11 +148,10 @@ struct SecretParameters {
     /// its value begins, if not: there may be more in it.
     private mutating func scrubParameter(_ redaction: inout Redaction) {
         let name = run(from: position) { $0 == UInt8(ascii: "=") || begins($0) || isOutside($0) || endsName($0) }
-        guard name.upperBound < end, text[name.upperBound] == UInt8(ascii: "=") else { return }
-        let start = name.upperBound + 1
+        guard name.upperBound < end, case let (octet, start) = octet(at: name.upperBound), octet == UInt8(ascii: "=")
+        else { return }
         position = start
-        let isCoded = text[name].contains { $0 == UInt8(ascii: "%") }
-        let decodedName = isCoded ? PercentText.octets(of: text[name])[...] : text[name]
+        let decodedName = decoded(name)
         if SecretName.isOne(parameter: decodedName) {
             let value = run(from: start, until: ends)
             // A script that puts the value there itself.
@@ -125,6 +165,21 @@ struct SecretParameters {
         guard layers.readsPercent, hidesSecrets(text[value]) else { return }
         redaction.replace(value, with: SecretText.octets)
         position = value.upperBound
+    }
+
+    private func decoded(_ name: Range<Int>) -> ArraySlice<UInt8> {
+        var octets = text[name]
+        if place == .text, octets.contains(where: { $0 == UInt8(ascii: "\\") || $0 == UInt8(ascii: "&") }) {
+            var spelled: [UInt8] = []
+            var index = name.lowerBound
+            while index < name.upperBound {
+                let octet = octet(at: index)
+                spelled.append(octet.octet)
+                index = octet.end
+            }
+            octets = spelled[...]
+        }
+        return octets.contains(UInt8(ascii: "%")) ? PercentText.octets(of: octets)[...] : octets
     }
 
     /// Whether there are secrets in a value once it is decoded, however often it is coded.
@@ -144,10 +199,9 @@ struct SecretParameters {
         return true
     }
 
-    /// Leaves out what is before the last `@` of an authority, if the position is behind the first of its slashes. As
+    /// Leaves out what is before the last `@` of an authority, if the first of its slashes is at that place. As
     /// scripts write them, slashes have backslashes before them; and some take backslashes for slashes.
-    private mutating func skipUserInformation(_ redaction: inout Redaction) {
-        let first = position - 1
+    private mutating func skipUserInformation(from first: Int, _ redaction: inout Redaction) {
         guard let second = slashEnd(first), let start = slashEnd(second) else { return }
         let hasScheme = first > 0 && text[first - 1] == UInt8(ascii: ":")
         if hasScheme { isInPath = place == .text || isInPath }
@@ -173,16 +227,22 @@ struct SecretParameters {
     /// The place behind the slash at that place, however it is written.
     private func slashEnd(_ start: Int) -> Int? {
         guard start < end else { return nil }
-        if text[start] == UInt8(ascii: "/") { return start + 1 }
-        guard text[start] == UInt8(ascii: "\\") else { return nil }
-        if start + 1 < end, text[start + 1] == UInt8(ascii: "/") { return start + 2 }
-        return place == .url ? start + 1 : nil
+        let slash = octet(at: start)
+        if slash.octet == UInt8(ascii: "/") { return slash.end }
+        guard slash.octet == UInt8(ascii: "\\") else { return nil }
+        if slash.end < end, text[slash.end] == UInt8(ascii: "/") { return slash.end + 1 }
+        return place == .url ? slash.end : nil
     }
 
     private func run(from start: Int, until isLast: (UInt8) -> Bool) -> Range<Int> {
-        var place = start
-        while place < end, !isLast(text[place]) { place += 1 }
-        return start..<place
+        var index = start
+        while index < end {
+            var (octet, next) = (text[index], index + 1)
+            if octet == UInt8(ascii: "&") || octet == UInt8(ascii: "\\") { (octet, next) = self.octet(at: index) }
+            if isLast(octet) { break }
+            index = next
+        }
+        return start..<index
     }
 
     /// Whether a parameter may begin behind that octet.
@@ -236,10 +296,10 @@ struct SecretParameters {
 }
 
 extension SecretName {
-    /// The same for a parameter's decoded name, of which the last part counts: `user[password]`.
+    /// The same for a parameter's decoded name, each part of which counts: `user[password]`, `pin[]`.
     static func isOne(parameter name: ArraySlice<UInt8>) -> Bool {
         if isOne(octets: name) { return true }
-        guard name.last == UInt8(ascii: "]"), let bracket = name.lastIndex(of: UInt8(ascii: "[")) else { return false }
-        return isOne(octets: name[(bracket + 1)...].dropLast())
+        guard name.last == UInt8(ascii: "]") else { return false }
+        return name.split { $0 == UInt8(ascii: "[") || $0 == UInt8(ascii: "]") }.contains { isOne(octets: $0) }
     }
 }
