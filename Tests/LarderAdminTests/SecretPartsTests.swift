@@ -56,6 +56,41 @@ struct SecretPartsTests {
         }
     }
 
+    @Test(
+        arguments: [
+            #"filename="C:\tmp\"; name="pin""#, "name\t=\t\"password\"", "\tname=pin",
+            "filename=\"a\u{1}.png\"; name=\"pin\"",
+            #"filename="a.png; name="password""#, #"name="pin""#, #"name="pin[]""#, #"name="pin%5B0%5D""#, #"NAME=pin"#,
+            "name='pin'", #"name="p\in""#, #"name="x"; name="pin""#, #"name="pin"; filename=""#, #"name="pin"#,
+            #"filename="caf\u{E9}"; name="pin""#, "filename=a(1) b.png;name=pin", "name*0=\"pas\"; name*1=\"sword\"",
+            "name*=utf-8''%70in", "name*=%70in", #"filename*=utf-8''a; name="pin""#, "name=\"pin\0\"",
+            #"name="=?utf-8?q?p=69n?=""#, #"x name="pin""#,
+        ])
+    func `a part whose name is ambiguous loses its content`(disposition: String) {
+        func form(_ value: String) -> String {
+            "--B\r\nContent-Disposition: form-data; \(disposition)\r\n\r\n\(value)\r\n--B--\r\n"
+        }
+        #expect(Self.scrubbed(form("hush"), "multipart/form-data; boundary=B") == form("REDACTED"))
+    }
+
+    @Test(
+        arguments: [
+            #"name="file"; filename="pin.txt""#, #"name="a"; filename="name_pin.png""#, #"filename="pin"; name="a""#,
+            #"name=""; filename="C:\key\""#, #"name="a"; rename="pin""#, #"name="spin"; x=pin"#,
+        ])
+    func `a part with another name keeps its content`(disposition: String) {
+        let form = "--B\r\nContent-Disposition: form-data; \(disposition)\r\n\r\nkept\r\n--B--\r\n"
+        #expect(Self.scrubbed(form, "multipart/form-data; boundary=B") == form)
+    }
+
+    @Test func `fields of parts lose what fields of messages lose`() {
+        func parts(_ secret: String) -> String {
+            "--B\r\nX-Api-Key: \(secret)\r\nSet-Cookie:\(secret)\r\nContent-Location: /x;jsessionid=\(secret)\r\n\r\nx\r\n--B--"
+        }
+        let clean = Self.scrubbed(parts("hush"), "multipart/mixed; boundary=B")
+        #expect(!clean.contains("hush") && clean.hasSuffix("\r\n\r\nx\r\n--B--"), "\(clean)")
+    }
+
     @Test func `parts of all kinds lose their secrets, and parts of parts`() {
         func parts(_ secret: String) -> String {
             "--B\r\nContent-Type: application/json\r\n\r\n{\"token\":\"\(secret)\"}\r\n"
