@@ -63,6 +63,8 @@ package struct UpstreamRequest {
 package final class UpstreamAbort {
     package private(set) var isAborted = false
     private var wait = Wait.nothing
+    /// Ends what the exchange is a part of, which may wait for something else than the origin.
+    private var endWhole: (() -> Void)?
 
     /// The event that the exchange waits for.
     private enum Wait {
@@ -78,6 +80,16 @@ package final class UpstreamAbort {
         guard !isAborted else { return }
         isAborted = true
         endWait()
+        endWhole?()
+        endWhole = nil
+    }
+
+    /// Sets the action that ends what the exchange is a part of; called at once when it is aborted already.
+    package func onAbortOfWhole(_ action: (() -> Void)?) {
+        endWhole = action
+        guard isAborted else { return }
+        endWhole?()
+        endWhole = nil
     }
 
     /// Sets the action that ends the exchange's current wait; called at once when it is aborted already.

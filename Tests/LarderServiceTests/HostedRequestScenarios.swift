@@ -138,4 +138,40 @@ struct HostedRequestScenarios {
             }
         }
     }
+
+    /// A request that never ends by itself.
+    private final class Endless: RequestDelegate {
+        // One that is dropped would end it.
+        let started = Recorder<RequestCompletion>()
+        let cancelled = Recorder<Int>()
+
+        func startUnderlyingOperation(_ completion: RequestCompletion) { started(completion) }
+        func cancelUnderlyingOperation() { cancelled(1) }
+        func repeated() -> any RequestDelegate { self }
+        var requestDescription: String { "endless" }
+    }
+
+    @Test func `RQ-17 a decorator's own request is cancelled when nobody waits for it any more`() async throws {
+        let endless = Endless()
+        try await Scenario.run { settings, origin in
+            settings.timeouts.abandon = .zero
+            settings.add("shop", at: origin.url("/")) {
+                $0.declare = { service in
+                    service.configure("/a") {
+                        $0.decorateRequests { resource, _ in resource.prepareRequest(using: endless) }
+                    }
+                }
+            }
+        } _: { (scene) async throws in
+            for round in 1...2 {
+                let client = try await scene.client()
+                try await client.get(scene.url("/a"))
+                try await eventually("it has begun") { endless.started.count == round }
+                await client.close()
+                try await scene.lettingTimePass(.milliseconds(100)) {
+                    try await eventually("it is cancelled") { endless.cancelled.count == round }
+                }
+            }
+        }
+    }
 }

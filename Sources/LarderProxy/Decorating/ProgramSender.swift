@@ -58,8 +58,14 @@ final class ProgramSender {
         let place = Confined(self)
         let attempts = InboundDelegate(resource: resource, loop: context.loop, sender: place)
         let decorated = decorators.reduce(resource.prepareRequest(using: attempts)) { $1(resource, $0) }
+        // Nobody waits for it any more, whatever it waits for: another request of the program's, perhaps.
+        request.abort.onAbortOfWhole { decorated.cancel() }
+        defer { request.abort.onAbortOfWhole(nil) }
         let info = await decorated.start().response()
-        if request.abort.isAborted { throw ClientGone() }
+        guard !request.abort.isAborted else {
+            for response in responses { response.abort() }
+            throw ClientGone()
+        }
         return try answer(info)
     }
 
