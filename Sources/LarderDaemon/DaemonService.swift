@@ -17,6 +17,9 @@ public protocol DaemonService: Sendable {
     /// `configureTransformer` of `service`. Called at start and whenever the configuration is reloaded, but not by
     /// `invalidateConfiguration`: what has to outlast a reload (a `TokenRefresh`, say) is a property of your type.
     ///
+    /// Everything else has the defaults of a configuration file, not those of `Configuration()`: the origin's word
+    /// and heuristics for freshness (`expirationMode` is `heuristic`), and a day of `staleIfError`.
+    ///
     /// Clients get the output of the last stage: octets, text, `JSONValue`, or a type of your own that is
     /// `WireEncodable`. There is no standard transformer unless you add it, as in `$0.pipeline.add(.json)`.
     ///

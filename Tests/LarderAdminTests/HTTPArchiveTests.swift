@@ -125,6 +125,11 @@ struct HTTPArchiveTests {
         try files.save(Recording(name: "one", [Self.exchange, Self.binary]))
         #expect(try files.names() == ["one"])
         #expect(try files.load("one")?.exchanges.count == 2)
+        let draft = directory.path + "/" + RecordingFiles.folder + "/.new-1-2"
+        #expect(close(creat(draft, 0o600)) == 0)
+        files.removeDrafts()
+        #expect(access(draft, F_OK) != 0)
+        #expect(try files.names() == ["one"])
         #expect(try files.remove("one"))
         #expect(try !files.remove("one"))
     }

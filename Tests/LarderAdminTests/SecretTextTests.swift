@@ -218,7 +218,8 @@ struct SecretTextTests {
     }
 
     @Test(arguments: [
-        "sort_key", "keys", "primaryKey", "monkey", "codec", "author", "passage", "key_code", "spin", "token_type", "",
+        "sort_key", "keys", "primaryKey", "monkey", "codec", "author", "passage", "key_code", "spin", "token_type",
+        "token_endpoint", "",
     ])
     func `names of other things`(name: String) { #expect(!SecretName.isOne(name)) }
 

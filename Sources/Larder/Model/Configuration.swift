@@ -120,7 +120,7 @@ public struct Configuration: Sendable {
     public private(set) var decorators: [RequestDecorator] = []
     /// Turns responses into content. The pipeline at the time of a request is used.
     public var pipeline = Pipeline()
-    /// How long transformers may take over one response, all together.
+    /// How long transformers may take over one response, all together, with the time that it waits for a thread.
     public var transformTimeout: Duration = .seconds(30)
     /// How many octets a transformer may make of a response. Content that is neither octets nor text is not measured.
     public var transformedSizeLimit = 256 << 20

@@ -117,7 +117,8 @@ public final class Resource: Sendable {
     /// Replaces the latest data with `entity`. It passes through no pipeline; the resource's cached entities are
     /// removed; running requests continue.
     ///
-    /// In a daemon its clients get the content too, where it can be encoded; what loads under way bring is not kept.
+    /// In a daemon its clients get the content and its type too, where it can be encoded, as a 200 that no cache behind
+    /// the daemon keeps; what loads under way bring is not kept.
     public func overrideLocalData(with entity: AnyEntity) {
         if registeredHost?.override(self, with: entity) == true { return }
         perform { program, _ in program.machine.overridden(with: entity) }

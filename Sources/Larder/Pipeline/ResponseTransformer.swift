@@ -3,8 +3,9 @@
 /// A step that turns a response into another: other content, other fields, a success turned into an error or an error
 /// into a success.
 ///
-/// It runs on no particular thread and must depend on nothing but the response. For the common case, content to other
-/// content, use `ResponseContentTransformer`.
+/// It runs on a thread for transformers, and must depend on nothing but the response. It may take its time, but it has to
+/// return: when `transformTimeout` is over its result is not wanted any more, and cannot end it. For the common case,
+/// content to other content, use `ResponseContentTransformer`.
 public protocol ResponseTransformer: Sendable {
     /// The transformed response.
     func process(_ response: Response) -> Response

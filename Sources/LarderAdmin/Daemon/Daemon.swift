@@ -30,11 +30,13 @@ package final class Daemon: Sendable {
         let interception = Interception(keeper: store.map { AuthorityFiles(directory: $0.directory) })
         try interception.prepare(for: settings, now: Timestamp(nanoseconds: time.now()))
         lasting.interception = interception
+        let recordings = store.map { RecordingFiles(directory: $0.directory) }
+        recordings?.removeDrafts()
         proxy = try Proxy(
             configuration: Daemon.configuration(settings, &lasting, asksPrograms: true),
             diskTier: store.map { DiskTier(store: $0, via: ProxyConfiguration.via) },
             pages: AdminPages(history: history), logger: logger, time: time, interception: interception,
-            recordings: RecordingTable(keeper: store.map { RecordingFiles(directory: $0.directory) }),
+            recordings: RecordingTable(keeper: recordings),
             registry: lasting.registry,
             sharing: Sharing(settings.sharedCache, store.map { PositionFile(directory: $0.directory) }))
         lasting.transport.attach(proxy)

@@ -9,6 +9,7 @@ import LarderProxy
 struct RecordingFiles: RecordingKeeping {
     static let folder = "recordings"
     private static let ending = ".har"
+    private static let draftPrefix = ".new-"
     private static let sizeLimit = 1 << 30
 
     /// The directory of the files.
@@ -25,6 +26,14 @@ struct RecordingFiles: RecordingKeeping {
     private func file(_ name: String) -> String { "\(path)/\(name)\(RecordingFiles.ending)" }
 
     func names() throws -> [String] {
+        try entries().compactMap { name in
+            guard name.hasSuffix(RecordingFiles.ending) else { return nil }
+            let plain = String(name.dropLast(RecordingFiles.ending.count))
+            return Recording.isName(plain) ? plain : nil
+        }
+    }
+
+    private func entries() throws -> [String] {
         guard let stream = opendir(path) else {
             if errno == ENOENT { return [] }
             throw Failure(path: path, code: errno)
@@ -32,14 +41,19 @@ struct RecordingFiles: RecordingKeeping {
         defer { closedir(stream) }
         var names: [String] = []
         while let entry = readdir(stream) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            guard name.hasSuffix(RecordingFiles.ending) else { continue }
-            let plain = String(name.dropLast(RecordingFiles.ending.count))
-            if Recording.isName(plain) { names.append(plain) }
+            names.append(
+                withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                    pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+                })
         }
         return names
+    }
+
+    /// Removes what a daemon left that was killed while it wrote. The directory belongs to this one.
+    func removeDrafts() {
+        for name in (try? entries()) ?? [] where name.hasPrefix(RecordingFiles.draftPrefix) {
+            unlink("\(path)/\(name)")
+        }
     }
 
     func load(_ name: String) throws -> Recording? {
@@ -72,7 +86,7 @@ struct RecordingFiles: RecordingKeeping {
     /// Writes the whole file under another name first, so that a crash leaves the old one or the new one.
     func save(_ recording: Recording) throws {
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw Failure(path: path, code: errno) }
-        let draft = "\(path)/.new-\(getpid())-\(UInt32.random(in: .min ... .max))"
+        let draft = "\(path)/\(RecordingFiles.draftPrefix)\(getpid())-\(UInt32.random(in: .min ... .max))"
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw Failure(path: draft, code: errno) }
         var text = HTTPArchive.json(recording).description

@@ -25,8 +25,8 @@ package enum SecretName {
         "token", "secret", "password", "passwd", "apikey", "authkey", "accesskey", "signature", "credential", "session",
         "sessid", "bearer", "jwt", "csrf", "xsrf",
     ])
-    /// Ends of names of what only describes a credential: `token_type`.
-    private static let descriptions = Words(["tokentype", "tokentypehint"])
+    /// Ends of names of what only describes a credential: `token_type`, `token_endpoint`.
+    private static let descriptions = Words(["tokentype", "tokentypehint", "tokenendpoint"])
     private static let sessions = Words(["sessionid", "sessid"])
     /// Names of their own.
     private static let words = Words([
