@@ -44,4 +44,20 @@ struct ClockScenarios {
             #expect(scene.origin.seen.count == 3)
         }
     }
+
+    @Test(arguments: [-400, 400], [true, false])
+    func `what comes after a jump takes the place of what was stored before`(
+        days: Int64, onDisk: Bool
+    ) async throws {
+        try await Scenario.run(onDisk: onDisk) { (scene) async throws in
+            scene.origin.answer { _ in .ok("Cache-Control: max-age=60", content: "apples") }
+            _ = try await scene.get("/a")
+            scene.time.setWall(scene.time.now() + days * Self.day)
+            scene.origin.answer { _ in .ok("Cache-Control: max-age=60", content: "pears") }
+            #expect(try await scene.get("/a").text == "pears")
+            let again = try await scene.get("/a")
+            #expect(again.text == "pears" && again["Cache-Status"]?.contains("hit") == true)
+            #expect(scene.origin.seen.count == 2)
+        }
+    }
 }

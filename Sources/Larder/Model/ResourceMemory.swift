@@ -69,10 +69,13 @@ package final class ResourceMemory: Sendable {
         /// Set once a program looks at the Resource.
         var program: ProgramState?
 
-        /// Whether there is the response to a later request of the same kind.
+        /// Whether there is the response to a request of the same kind that was made later and answered earlier. A clock
+        /// that was set back makes none of what was stored before.
         func hasLater(than stored: StoredResponse) -> Bool {
-            snapshot.variants.contains {
-                $0.stored.variance == stored.variance && $0.stored.requestTime > stored.requestTime && !$0.isOverride
+            snapshot.variants.contains { variant in
+                let other = variant.stored
+                return other.variance == stored.variance && !variant.isOverride
+                    && other.requestTime > stored.requestTime && other.responseTime <= stored.responseTime
             }
         }
     }
