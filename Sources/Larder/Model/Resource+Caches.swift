@@ -61,7 +61,9 @@ extension Resource {
     /// is it.
     private func readCaches(_ run: PipelineRun, within limit: Duration, _ check: UInt64) async {
         for (index, step) in run.steps.enumerated().reversed() {
-            guard let entry = step.entry, let stored = await service.cacheWork.read(entry, log: service.log) else {
+            guard let entry = step.entry,
+                let stored = await service.cacheWork.read(entry, clock: service.clock, log: service.log)
+            else {
                 continue
             }
             let outcome = await run.process(

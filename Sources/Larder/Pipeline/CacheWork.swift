@@ -32,9 +32,10 @@ final class CacheWork: Sendable {
 
     init(clock: any ModelClock) { self.clock = clock }
 
-    func read(_ entry: CacheEntry, log: ModelLog) async -> AnyEntity? {
+    /// - Parameter clock: measures how long it may take.
+    func read(_ entry: CacheEntry, clock: any ModelClock, log: ModelLog) async -> AnyEntity? {
         let result = Lock<AnyEntity?>(nil)
-        await enqueue(entry.id) {
+        await enqueue(entry.id, clock: clock) {
             do {
                 let entity = try await entry.read()
                 result.withLock { $0 = entity }
@@ -53,7 +54,7 @@ final class CacheWork: Sendable {
                     log(.cache, "the cache at \(entry.stage) does not keep \(type(of: entity.content as Any))")
                 }
             } catch {
-                log(.cache, "writing at \(entry.stage) failed: \(error)")
+                await CacheWork.forget(entry, after: error, log: log)
             }
         }
     }
@@ -76,12 +77,22 @@ final class CacheWork: Sendable {
                 // Content of another type than the cache's is meant for another stage or none.
                 _ = try await entry.write(make())
             } catch {
-                log(.cache, "writing at \(entry.stage) failed: \(error)")
+                await CacheWork.forget(entry, after: error, log: log)
             }
             self.state.withLock { state in
                 state.pendingWrites -= 1
                 state.pendingOctets -= octets
             }
+        }
+    }
+
+    /// Removes what was there before a write that failed: it is not the latest any more.
+    private static func forget(_ entry: CacheEntry, after error: any Error, log: ModelLog) async {
+        log(.cache, "writing at \(entry.stage) failed: \(error)")
+        do {
+            try await entry.remove()
+        } catch {
+            log(.cache, "removing at \(entry.stage) failed: \(error)")
         }
     }
 
@@ -150,14 +161,17 @@ final class CacheWork: Sendable {
     }
 
     @discardableResult
-    private func enqueue(_ id: CacheEntry.ID, _ work: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
-        state.withLock { state in
+    private func enqueue(
+        _ id: CacheEntry.ID, clock: (any ModelClock)? = nil, _ work: @escaping @Sendable () async -> Void
+    ) -> Task<Void, Never> {
+        let clock = clock ?? self.clock
+        return state.withLock { state in
             state.lastNumber += 1
             let number = state.lastNumber
             let previous = state.tails[id]?.task
             let task = Task {
                 await previous?.value
-                await self.withPatience(work)
+                await CacheWork.withPatience(clock, work)
                 self.state.withLock { state in
                     if state.tails[id]?.number == number { state.tails[id] = nil }
                 }
@@ -168,7 +182,7 @@ final class CacheWork: Sendable {
     }
 
     /// Waits for an operation for as long as that may take. It goes on alone after that.
-    private func withPatience(_ work: @escaping @Sendable () async -> Void) async {
+    private static func withPatience(_ clock: any ModelClock, _ work: @escaping @Sendable () async -> Void) async {
         await withCheckedContinuation { continuation in
             let isOver = Flag()
             let timer = clock.schedule(after: CacheWork.patience) { if isOver.raise() { continuation.resume() } }

@@ -49,7 +49,7 @@ extension Resource {
                 continuation.resume(returning: nil)
             }
             Task {
-                let entity = await service.cacheWork.read(entry, log: log)
+                let entity = await service.cacheWork.read(entry, clock: clock, log: log)
                 guard isOver.raise() else { return }
                 timer.cancel()
                 continuation.resume(returning: entity)

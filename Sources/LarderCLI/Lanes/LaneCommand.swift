@@ -176,5 +176,14 @@ struct OpenLane {
     }
 
     /// Closes the lane; the response contains the outcomes of its requests.
-    func close() throws -> JSONValue { try JSONValue(parsing: try client.send(.delete, "/-/lanes/\(id)")) }
+    func close() throws -> JSONValue {
+        let answer = try client.ask(.delete, "/-/lanes/\(id)")
+        guard answer.status != 404 else {
+            throw CommandFailure(
+                "the daemon does not know this command's lane any more: its later requests were refused, and nothing that "
+                    + "it recorded is kept",
+                advice: "was the daemon restarted meanwhile? then run the command again")
+        }
+        return try JSONValue(parsing: answer.successfulContent())
+    }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Larder
+import LarderIO
 import LarderTesting
 import Testing
 
@@ -209,6 +210,38 @@ struct EntityCacheTests {
 
         func writeEntity(_ entity: Entity<String>, for key: String) throws { try kept.writeEntity(entity, for: key) }
         func removeEntity(for key: String) throws { try kept.removeEntity(for: key) }
+    }
+
+    /// A cache whose writes fail while it is full.
+    private final class FullCache: EntityCache {
+        let kept = RecordingCache<String>()
+        let isFull = Lock(false)
+
+        private struct Full: Error {}
+
+        func key(for subject: CacheSubject) -> String? { kept.key(for: subject) }
+        func readEntity(for key: String) throws -> Entity<String>? { try kept.readEntity(for: key) }
+        func writeEntity(_ entity: Entity<String>, for key: String) throws {
+            if isFull.withLock({ $0 }) { throw Full() }
+            try kept.writeEntity(entity, for: key)
+        }
+        func removeEntity(for key: String) throws { try kept.removeEntity(for: key) }
+    }
+
+    @Test func `EC-03 what a write that fails was to replace is removed`() async {
+        let full = FullCache()
+        appendAtEachStage()
+        fixture.service.configure { $0.pipeline[.parsing].cacheUsing(full) }
+        fixture.reply("a", StubReply(200, body: "1"), StubReply(200, body: "2"))
+        let resource = fixture.service.resource("a")
+        await resource.load().response()
+        await fixture.service.finishCacheWork()
+        #expect(full.kept[key]?.content == "1decpar")
+        full.isFull.withLock { $0 = true }
+        await resource.load().response()
+        await fixture.service.finishCacheWork()
+        #expect(full.kept[key] == nil)
+        #expect(resource.text == "2decparmodcle")
     }
 
     @Test func `EC-03 a cache that does not answer is a miss, and those who come later do not wait for it`() async {
