@@ -81,15 +81,12 @@ package final class UpstreamAbort {
         isAborted = true
         endWait()
         endWhole?()
-        endWhole = nil
     }
 
     /// Sets the action that ends what the exchange is a part of; called at once when it is aborted already.
     package func onAbortOfWhole(_ action: (() -> Void)?) {
         endWhole = action
-        guard isAborted else { return }
-        endWhole?()
-        endWhole = nil
+        if isAborted { action?() }
     }
 
     /// Sets the action that ends the exchange's current wait; called at once when it is aborted already.

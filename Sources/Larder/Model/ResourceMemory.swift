@@ -186,13 +186,18 @@ package final class ResourceMemory: Sendable {
     package enum Landing: Sendable {
         /// The variant is in; these were pushed out by it or replaced.
         case landed(replaced: [Variant])
-        /// The Resource was wiped or invalidated after the load began, or a later one was answered before; nothing
-        /// changed.
+        /// Nothing changed: it was wiped or invalidated after the load began, or a later load was answered before.
         case superseded
     }
 
-    /// Whether a later request of the same kind was answered before the one of this response.
-    package func hasLater(than stored: StoredResponse) -> Bool { state.withLock { $0.hasLater(than: stored) } }
+    /// Whether `land` would find a response superseded whose load began with these values.
+    package func isSuperseded(_ stored: StoredResponse, generation: UInt64, invalidationSequence: UInt64) -> Bool {
+        state.withLock { state in
+            catchUp(&state)
+            return generation != state.generation || isInvalid(stored, since: invalidationSequence)
+                || state.hasLater(than: stored)
+        }
+    }
 
     /// The number to give back to `land`: a wipe or an invalidation in between makes the landing void.
     package var generation: UInt64 {

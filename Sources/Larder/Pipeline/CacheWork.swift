@@ -181,16 +181,19 @@ final class CacheWork: Sendable {
         }
     }
 
-    /// Waits for an operation for as long as that may take. It goes on alone after that.
-    private static func withPatience(_ clock: any ModelClock, _ work: @escaping @Sendable () async -> Void) async {
+    /// The result of an operation, or nil once it has taken as long as it may. It goes on alone after that.
+    @discardableResult
+    static func withPatience<Value: Sendable>(
+        _ clock: any ModelClock, _ work: @escaping @Sendable () async -> Value
+    ) async -> Value? {
         await withCheckedContinuation { continuation in
             let isOver = Flag()
-            let timer = clock.schedule(after: CacheWork.patience) { if isOver.raise() { continuation.resume() } }
+            let timer = clock.schedule(after: patience) { if isOver.raise() { continuation.resume(returning: nil) } }
             Task {
-                await work()
+                let value = await work()
                 guard isOver.raise() else { return }
                 timer.cancel()
-                continuation.resume()
+                continuation.resume(returning: value)
             }
         }
     }

@@ -40,21 +40,11 @@ extension Resource {
     }
 
     private func read(_ entry: CacheEntry, _ clock: any ModelClock, _ log: ModelLog) async -> AnyEntity? {
-        let stage = entry.stage
-        return await withCheckedContinuation { continuation in
-            let isOver = Flag()
-            let timer = clock.schedule(after: Resource.cachePatience) {
-                guard isOver.raise() else { return }
-                log(.cache, "the cache at \(stage) does not answer")
-                continuation.resume(returning: nil)
-            }
-            Task {
-                let entity = await service.cacheWork.read(entry, clock: clock, log: log)
-                guard isOver.raise() else { return }
-                timer.cancel()
-                continuation.resume(returning: entity)
-            }
+        let answer = await CacheWork.withPatience(clock) {
+            await self.service.cacheWork.read(entry, clock: clock, log: log)
         }
+        if answer == nil { log(.cache, "the cache at \(entry.stage) does not answer") }
+        return answer ?? nil
     }
 
     /// Nil when the later stages refuse it, or it cannot be encoded.

@@ -39,7 +39,7 @@ package struct Thread: Sendable {
     package func detach() { pthread_detach(id) }
 
     /// Whether it is the calling thread.
-    var isCurrent: Bool { pthread_equal(id, pthread_self()) != 0 }
+    var isCurrent: Bool { UInt(id) == Thread.current }
 
     /// The identity of the calling thread.
     package static var current: UInt { UInt(pthread_self()) }

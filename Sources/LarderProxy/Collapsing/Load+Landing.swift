@@ -14,9 +14,8 @@ extension Load {
     /// Whether the Resource was wiped or invalidated, or a group of the response, since the load began (B-05, B-12), or a
     /// later load was answered before this one.
     func isSuperseded(_ stored: StoredResponse) -> Bool {
-        let memory = resource.memory
-        return memory.generation != generation || memory.isInvalid(stored, since: invalidationSequence)
-            || memory.hasLater(than: stored)
+        resource.memory.isSuperseded(
+            stored, generation: generation, invalidationSequence: invalidationSequence)
     }
 
     /// Records that the content is longer than the storage limit, for later explanations.

@@ -11,9 +11,7 @@ extension ServiceSettings {
     package func credentials(_ values: VariableValues) -> [UInt8] {
         let renewed = Set(configure.flatMap { $0.decorate.refresh?.value?.variables ?? [] })
         var octets: [UInt8] = []
-        func tell(_ name: String, _ text: String) {
-            octets += Array("\(name.utf8.count):\(name)\(text.utf8.count):\(text)".utf8)
-        }
+        func tell(_ name: String, _ text: String) { octets += VariableValues.octets(of: name, text) }
         for edit in configure.flatMap(\.headers) {
             guard let value = edit.value, SecretName.isOne(field: edit.name) || !value.variables.isEmpty else {
                 continue

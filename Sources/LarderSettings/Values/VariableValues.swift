@@ -18,8 +18,13 @@ package struct VariableValues: Sendable {
         var octets: [UInt8] = []
         for name in names {
             guard let text = values[name]?.text else { continue }
-            octets += Array("\(name.utf8.count):\(name)\(text.utf8.count):\(text)".utf8)
+            octets += VariableValues.octets(of: name, text)
         }
         return octets.isEmpty ? nil : octets
+    }
+
+    /// A name with its value, in an unambiguous form.
+    static func octets(of name: String, _ text: String) -> [UInt8] {
+        Array("\(name.utf8.count):\(name)\(text.utf8.count):\(text)".utf8)
     }
 }
