@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Dispatch
 import Larder
 import LarderHTTP
 import LarderIO
@@ -455,6 +456,58 @@ struct HostedStateScenarios {
             #expect(try await next.entity().json == [2])
             #expect(resource.latestData?.json == [2] && !resource.isLoading)
             _ = try await client.response()
+        }
+    }
+
+    @Test func `RS-23 an override stays while what a client's load brought is still being made for the program`()
+        async throws
+    {
+        let calls = Recorder<Void>()
+        let gate = DispatchSemaphore(value: 0)
+        try await run(
+            onDisk: true,
+            configuring: { service in
+                service.configure {
+                    $0.pipeline.add(.json)
+                    $0.pipeline[.model].add(
+                        ResponseContentTransformer { (entity: Entity<JSONValue>) in
+                            calls(())
+                            if calls.count == 2 { gate.wait() }
+                            return entity.content
+                        })
+                }
+            }
+        ) { (scene, service) async throws in
+            let client = try await scene.client()
+            try await client.get(scene.url("/a"))
+            let request = try await scene.origin.request()
+            // The load began before the program looked: what it brings is made once more, for the program.
+            let resource = service.resource("/a")
+            let ear = Ear(resource)
+            try await request.reply(Self.fresh, Self.json, content: "[ 1 ]")
+            #expect(try await client.response().text == "[1]")
+            try await eventually("it is made for the program") { calls.count == 2 }
+            resource.overrideLocalContent(with: JSONValue.array([0]))
+            gate.signal()
+            try await eventually("the load ends") { !resource.isLoading }
+            #expect(resource.latestData?.json == [0] && resource.latestData?.isLocalOverride == true)
+            #expect(try await scene.getStored("/a").text == "[0]")
+            #expect(!ear.events.contains("newData(network)"))
+        }
+    }
+
+    @Test func `RS-28 a load that is cancelled before it asks leaves nothing on either side`() async throws {
+        try await run { (scene, service) async throws in
+            let resource = service.resource("/a")
+            scene.origin.answer { _ in .ok(Self.fresh, Self.json, content: "[1]") }
+            for _ in 0..<20 {
+                let load = resource.load()
+                load.cancel()
+                #expect(load.state == .completed)
+            }
+            resource.wipe()
+            try await eventually("no load is left") { resource.memory.loads.isEmpty }
+            #expect(resource.latestData == nil && resource.memory.snapshot.variants.isEmpty)
         }
     }
 

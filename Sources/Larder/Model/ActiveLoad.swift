@@ -36,6 +36,8 @@ package final class ActiveLoad: Sendable {
     private let onCancel: CancelAction
     private let sharedLoad = AtomicLazyReference<SharedLoad>()
     private let programs = AtomicLazyReference<ProgramLoad>()
+    private let generation = Atomic<UInt64>(0)
+    private let invalidationSequence = Atomic<UInt64>(0)
     private let outdated = Atomic<Bool>(false)
     private let told = Atomic<Bool>(false)
     private let cancelled = Atomic<Bool>(false)
@@ -60,6 +62,19 @@ package final class ActiveLoad: Sendable {
         self.hasClient = hasClient
         self.registry = registry
         self.onCancel = onCancel
+    }
+
+    /// The mark of when its Resource listed it.
+    package var mark: ResourceMemory.Mark {
+        ResourceMemory.Mark(
+            generation: generation.load(ordering: .relaxed),
+            invalidationSequence: invalidationSequence.load(ordering: .relaxed))
+    }
+
+    /// Called once, before anybody else knows the load.
+    func begin(at mark: (generation: UInt64, invalidationSequence: UInt64)) {
+        generation.store(mark.generation, ordering: .relaxed)
+        invalidationSequence.store(mark.invalidationSequence, ordering: .relaxed)
     }
 
     // MARK: Sharing

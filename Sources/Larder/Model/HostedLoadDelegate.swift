@@ -46,7 +46,7 @@ final class HostedLoadDelegate: RequestDelegate {
                 status.running = (load, reader)
                 return status.isCancelled
             }
-            if isCancelled { load.shared?.interrupt(reader) }
+            if isCancelled { self.leave(load, reader) }
         }
         status.withLock { $0.running = nil }
         if let info { completion.complete(info) } else { askAlone(completion) }

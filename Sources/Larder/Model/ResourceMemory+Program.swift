@@ -60,9 +60,11 @@ extension ResourceMemory {
 
     // MARK: Transitions
 
-    /// A client's load begins, or is found to be under way.
+    /// A load begins, or is found to be under way: a client's, or one that the program has asked for earlier.
     func programSees(_ load: ActiveLoad, isFound: Bool = false, _ state: inout State) {
-        guard state.program != nil, load.isNewToPrograms else { return }
+        guard let program = state.program else { return }
+        if !isFound, let id = load.seenByPrograms?.id { program.machine.loadAsks(id) }
+        guard load.isNewToPrograms else { return }
         transit(&state) { program in
             let (id, transition) = program.machine.loadStarted(isSilent: isFound)
             load.forPrograms.id = id
@@ -102,7 +104,13 @@ extension ResourceMemory {
         guard let seen = load.seenByPrograms else { return }
         // A program's own load that it has cancelled, too late to keep clients from what came.
         guard let id = seen.takeID() else { return lookUp(program.machine.loadStarted(isSilent: true).0, for: program) }
-        finish(id, seen, &state)
+        finish(id, seen, isLanded: true, &state)
+    }
+
+    /// A load ends, and a later one has what its response would have changed.
+    func passOverForProgram(_ load: ActiveLoad, _ state: inout State) {
+        guard state.program != nil, let id = load.seenByPrograms?.takeID() else { return }
+        finish(id, .superseded, &state)
     }
 
     /// Everything is out of date.
@@ -163,9 +171,9 @@ extension ResourceMemory {
         transit(&state) { $0.finish(load, outcome) }
     }
 
-    private func finish(_ load: LoadID, _ seen: ProgramLoad, _ state: inout State) {
+    private func finish(_ load: LoadID, _ seen: ProgramLoad, isLanded: Bool = false, _ state: inout State) {
         switch seen.outcome {
-        case .success(let entity): finish(load, .data(entity), &state)
+        case .success(let entity): finish(load, .data(entity, isLanded: isLanded), &state)
         case .failure(let error): finish(load, .error(error), &state)
         case nil where seen.isForClientAlone: finish(load, .cancelled, &state)
         case nil: if let program = state.program { lookUp(load, for: program) }
@@ -176,8 +184,17 @@ extension ResourceMemory {
     private func lookUp(_ load: LoadID, for program: ProgramState) {
         guard let resource = program.resource else { return }
         Task {
+            let snapshot = self.snapshot
             let entity = await resource.registeredHost?.content(of: resource)
-            resource.perform { program, _ in program.finish(load, entity.map { .data($0) } ?? .cancelled) }
+            resource.perform { program, state in
+                // The program has that already, as it was set.
+                if state.snapshot.isOverridden { return program.finish(load, .superseded) }
+                guard state.snapshot === snapshot else {
+                    self.lookUp(load, for: program)
+                    return ResourceMachine.Transition()
+                }
+                return program.finish(load, entity.map { .data($0, isLanded: true) } ?? .cancelled)
+            }
         }
     }
 }

@@ -6,19 +6,21 @@ package import LarderRules
 /// Reading a Resource's variants from the store.
 extension ResourceMemory {
     /// Records that the store has nothing.
-    package func storeHasNothing(generation: UInt64) {
+    ///
+    /// - Parameter mark: that of the look-up.
+    package func storeHasNothing(since mark: Mark) {
         state.withLock { state in
-            guard generation == state.generation else { return }
+            guard mark.generation == state.generation else { return }
             state.snapshot = Snapshot(
                 variants: state.snapshot.variants, failure: state.snapshot.failure, isStoreRead: true)
         }
     }
 
     /// Makes the store be read again: a variant that is too large for memory is there now, replacing the one with the
-    /// same variance. Nothing happens when the Resource was wiped, invalidated or overridden since `generation`.
-    package func forgetStoreRead(variance: Variance, generation: UInt64) {
+    /// same variance. Nothing happens when the Resource was wiped, invalidated or overridden since `mark`.
+    package func forgetStoreRead(variance: Variance, since mark: Mark) {
         state.withLock { state in
-            guard generation == state.generation else { return }
+            guard mark.generation == state.generation else { return }
             state.snapshot = Snapshot(
                 variants: state.snapshot.variants.filter { $0.stored.variance != variance }, isStoreRead: false)
             state.unstored = nil
@@ -57,18 +59,18 @@ extension ResourceMemory {
     /// Ends the read that `beginStoreRead` began: `found`, newest first, is added to the variants in memory, which are
     /// newer.
     ///
-    /// - Parameters: the values of `generation` and `invalidationSequence` before the read.
-    package func storeWasRead(_ found: [Variant], generation: UInt64, invalidationSequence: UInt64? = nil) {
+    /// - Parameter mark: that of before the read.
+    package func storeWasRead(_ found: [Variant], since mark: Mark) {
         let waiting = state.withLock { state -> [UnsafeContinuation<Void, Never>] in
             defer { state.readers = nil }
             catchUp(&state)
             let current = state.snapshot
-            let isCurrent = generation == state.generation
+            let isCurrent = mark.generation == state.generation
             let added =
                 !isCurrent
                 ? []
                 : found.filter { variant in
-                    !(invalidationSequence.map { isInvalid(variant.stored, since: $0) } ?? false)
+                    !isInvalid(variant.stored, since: mark)
                         && !current.variants.contains { $0.stored.variance == variant.stored.variance }
                 }
             state.snapshot = Snapshot(

@@ -99,8 +99,8 @@ package final class ResourceMemory: Sendable {
     let visited = Atomic<Bool>(false)
     let followed = Atomic<Bool>(false)
     let answered = Atomic<UInt64>(0)
-    private let reach: Reach?
-    private let invalidations: Invalidations?
+    let reach: Reach?
+    let invalidations: Invalidations?
 
     /// - Parameter isStoreRead: whether the store is known to have nothing.
     package init(reach: Reach? = nil, isStoreRead: Bool = false) {
@@ -118,42 +118,6 @@ package final class ResourceMemory: Sendable {
             catchUp(&state)
             return state.snapshot
         }
-    }
-
-    // MARK: Invalidation from afar
-
-    /// Drops variants invalidated by scopes since the last check; usually that is one comparison.
-    func catchUp(_ state: inout State) {
-        guard let invalidations, invalidations.latest != state.checked else { return }
-        catchUpFurther(&state)
-    }
-
-    private func catchUpFurther(_ state: inout State) {
-        guard let reach else { return }
-        let since = state.checked
-        // Before the check: invalidations meanwhile are found the next time.
-        state.checked = reach.invalidations.latest
-        if let scope = reach.scope, reach.invalidations.isInvalid(scope, since: since) {
-            _ = empty(&state, storeIsEmpty: false, isInvalidation: true)
-        } else if state.snapshot.hasGroups {
-            let kept = state.snapshot.variants.filter { !isInvalid($0.stored, since: since) }
-            guard kept.count < state.snapshot.variants.count else { return }
-            // The variants still in the store were not affected.
-            state.snapshot = Snapshot(variants: kept, failure: state.snapshot.failure)
-            tell(.newData(.wipe), &state)
-            invalidateForProgram(&state)
-        }
-    }
-
-    /// The mark to give back to `land` and `storeWasRead`, or to ask `isInvalid` with.
-    package var invalidationSequence: UInt64 { reach?.invalidations.latest ?? 0 }
-
-    /// Whether a response that was got, or read, from `mark` on belongs to a group that was invalidated since.
-    package func isInvalid(_ stored: StoredResponse, since invalidationSequence: UInt64) -> Bool {
-        guard let reach, !stored.facts.groups.isEmpty, reach.invalidations.latest != invalidationSequence else {
-            return false
-        }
-        return reach.invalidations.isInvalid(groups: stored.facts.groups, at: reach.origin, since: invalidationSequence)
     }
 
     /// Back to nothing. The result is to be ended after the lock is released.
@@ -190,42 +154,26 @@ package final class ResourceMemory: Sendable {
         case superseded
     }
 
-    /// Whether `land` would find a response superseded whose load began with these values.
-    package func isSuperseded(_ stored: StoredResponse, generation: UInt64, invalidationSequence: UInt64) -> Bool {
-        state.withLock { state in
-            catchUp(&state)
-            return generation != state.generation || isInvalid(stored, since: invalidationSequence)
-                || state.hasLater(than: stored)
-        }
-    }
-
-    /// The number to give back to `land`: a wipe or an invalidation in between makes the landing void.
-    package var generation: UInt64 {
-        state.withLock { state in
-            catchUp(&state)
-            return state.generation
-        }
-    }
-
     /// Puts `variant` first, in place of those that answer the same requests.
     ///
-    /// - Parameters: the values of `generation` and `invalidationSequence` when the load began; `load` is that load, which ends with this:
-    ///   new requests find the stored response.
+    /// - Parameters: the mark of when the load began; `load` is that load, which ends with this: new requests find the stored response.
     @discardableResult
-    package func land(
-        _ variant: Variant, generation: UInt64? = nil, invalidationSequence: UInt64? = nil,
-        ending load: ActiveLoad? = nil
-    ) -> Landing {
+    package func land(_ variant: Variant, since mark: Mark? = nil, ending load: ActiveLoad? = nil) -> Landing {
         state.withLock { state in
             catchUp(&state)
-            if let invalidationSequence, isInvalid(variant.stored, since: invalidationSequence) {
+            if let mark, isInvalid(variant.stored, since: mark) {
                 invalidateForProgram(&state)
                 return .superseded
             }
-            if let generation, generation != state.generation { return .superseded }
-            if load != nil, state.hasLater(than: variant.stored) { return .superseded }
-            if let load { endProgress(of: [load], &state) }
-            if let load { state.loads.remove(load) }
+            if let mark, mark.generation != state.generation { return .superseded }
+            if let load {
+                if state.hasLater(than: variant.stored) {
+                    passOver(load, &state)
+                    return .superseded
+                }
+                endProgress(of: [load], &state)
+                state.loads.remove(load)
+            }
             var kept: [Variant] = []
             var replaced: [Variant] = []
             for other in state.snapshot.variants {
@@ -249,14 +197,10 @@ package final class ResourceMemory: Sendable {
 
     /// Puts `variant`, which has parts or was completed by one, in place of `old`, the only one with its variance; nil
     /// when there was none. False when that has changed: parts never replace a variant they were not compared with.
-    package func landPart(
-        _ variant: Variant, replacing old: Variant?, generation: UInt64, invalidationSequence: UInt64
-    ) -> Bool {
+    package func landPart(_ variant: Variant, replacing old: Variant?, since mark: Mark) -> Bool {
         state.withLock { state in
             catchUp(&state)
-            guard generation == state.generation, !isInvalid(variant.stored, since: invalidationSequence) else {
-                return false
-            }
+            guard !isVoid(variant.stored, since: mark, state) else { return false }
             let variants = state.snapshot.variants
             guard variants.first(where: { $0.stored.variance == variant.stored.variance }) === old else { return false }
             let kept = variants.filter { $0 !== old }.prefix(ResourceMemory.variantLimit - 1)
@@ -269,11 +213,11 @@ package final class ResourceMemory: Sendable {
 
     /// Replaces `old`, if it is still there, by `new`: freshening, or content that moved between memory and store.
     ///
-    /// - Parameter generation: the value of `generation` when the load began that this comes from.
-    package func replace(_ old: Variant, by new: Variant, generation: UInt64? = nil) -> Bool {
+    /// - Parameter mark: that of when the load began which this comes from.
+    package func replace(_ old: Variant, by new: Variant, since mark: Mark? = nil) -> Bool {
         state.withLock { state in
             catchUp(&state)
-            if let generation, generation != state.generation { return false }
+            if let mark, mark.generation != state.generation { return false }
             guard let index = state.snapshot.variants.firstIndex(where: { $0 === old }) else { return false }
             var variants = state.snapshot.variants
             variants[index] = new
@@ -363,6 +307,7 @@ package final class ResourceMemory: Sendable {
             }
             if let decided, decided !== state.snapshot { return .overtaken }
             let load = make()
+            load.begin(at: (state.generation, state.checked))
             state.loads.append(load)
             tell(.requested, &state)
             programSees(load, &state)
@@ -394,6 +339,15 @@ package final class ResourceMemory: Sendable {
             }
             endForProgram(load, end, &state)
         }
+    }
+
+    /// Ends a load that a later one has made needless: nothing has changed.
+    private func passOver(_ load: ActiveLoad, _ state: inout State) {
+        guard state.loads.contains(load) else { return }
+        endProgress(of: [load], &state)
+        state.loads.remove(load)
+        tell(.notModified, &state)
+        passOverForProgram(load, &state)
     }
 
     package var loads: [ActiveLoad] { state.withLock { Array($0.loads) } }

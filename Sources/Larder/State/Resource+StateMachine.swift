@@ -11,11 +11,14 @@ package struct LoadID: Hashable, Sendable, Comparable {
 package struct ResourceMachine: Sendable {
     /// How a load ended.
     package enum LoadOutcome: Sendable {
-        case data(AnyEntity)
+        /// - `isLanded`: whether clients are served it already, so that it is known to be the latest.
+        case data(AnyEntity, isLanded: Bool = false)
         /// The origin confirmed the data of that version; the entity has the fields and times of the confirmation.
         case notModified(AnyEntity, version: UInt64)
         /// A cached entity was fresh: the origin was not asked.
         case confirmedByCache
+        /// The response to a later request came first.
+        case superseded
         case error(RequestError)
         case cancelled
     }
@@ -45,25 +48,38 @@ package struct ResourceMachine: Sendable {
     package private(set) var latestError: RequestError?
     /// Changes whenever other content takes the place of `latestData`.
     package private(set) var dataVersion: UInt64 = 0
-    /// The loads in progress, in the order they began.
-    package private(set) var loads: [LoadID] = []
+    private var courses: [Course] = []
     package private(set) var cacheCheck: CacheCheck = .notStarted
     package private(set) var isInvalidated = false
     private var lastLoad: UInt64 = 0
-    /// The newest load whose content was taken.
-    private var newestSuccess: LoadID?
-    /// Loads up to this one began before the resource was invalidated.
-    private var invalidatedAfter: LoadID?
+    private var lastTurn: UInt64 = 0
+    /// The turn of the newest load whose content was taken.
+    private var newestSuccess: UInt64?
+    /// Loads up to this turn began before the resource was invalidated.
+    private var invalidatedAfter: UInt64?
     private var lastCheck: UInt64 = 0
 
     package init() {}
 
-    package var isLoading: Bool { !loads.isEmpty }
+    /// A load in progress, and when it turned to the origin: loads are requested by their order, but may wait for
+    /// caches and threads before they ask.
+    private struct Course {
+        let load: LoadID
+        var turn: UInt64
+    }
+
+    /// The loads in progress, in the order they began.
+    package var loads: [LoadID] { courses.map(\.load) }
+    package var isLoading: Bool { !courses.isEmpty }
 
     /// Whether `load` began before the resource was last invalidated, so that it cannot make up for it.
     package func isOutdated(_ load: LoadID) -> Bool {
+        courses.first { $0.load == load }.map(isOutdated) ?? false
+    }
+
+    private func isOutdated(_ course: Course) -> Bool {
         guard isInvalidated, let invalidatedAfter else { return false }
-        return load <= invalidatedAfter
+        return course.turn <= invalidatedAfter
     }
 
     // MARK: Loads
@@ -71,39 +87,48 @@ package struct ResourceMachine: Sendable {
     /// A load begins. Silent ones are announced when they turn to the network.
     package mutating func loadStarted(isSilent: Bool = false) -> (LoadID, Transition) {
         lastLoad += 1
+        lastTurn += 1
         let load = LoadID(rawValue: lastLoad)
-        loads.append(load)
+        courses.append(Course(load: load, turn: lastTurn))
         return (load, Transition(events: isSilent ? [] : [.requested]))
     }
 
     /// A silent load turns to the network.
     package func loadAnnounced(_ load: LoadID) -> Transition {
-        Transition(events: loads.contains(load) ? [.requested] : [])
+        Transition(events: courses.contains { $0.load == load } ? [.requested] : [])
+    }
+
+    /// A load that waited asks the origin now: it is later than those that have asked before.
+    package mutating func loadAsks(_ load: LoadID) {
+        guard let index = courses.firstIndex(where: { $0.load == load }) else { return }
+        lastTurn += 1
+        courses[index].turn = lastTurn
     }
 
     /// A load ends. A load that is not in progress any more, because the resource was wiped, changes nothing.
     package mutating func loadFinished(_ load: LoadID, _ outcome: LoadOutcome) -> Transition {
-        guard let index = loads.firstIndex(of: load) else { return Transition() }
-        let isOutdated = isOutdated(load)
-        loads.remove(at: index)
+        guard let index = courses.firstIndex(where: { $0.load == load }) else { return Transition() }
+        let course = courses.remove(at: index)
+        let isOutdated = isOutdated(course)
+        // An older load that finishes late must not undo the result of a younger one.
+        let isLate = newestSuccess.map { course.turn < $0 } ?? false
         switch outcome {
-        case .data(let entity):
-            // An older load that finishes late must not undo the result of a younger one.
-            if let newestSuccess, load < newestSuccess { return Transition(events: [.notModified]) }
-            newestSuccess = load
+        case .data(let entity, let isLanded):
+            if isLate, !isLanded { return Transition(events: [.notModified]) }
+            newestSuccess = max(newestSuccess ?? 0, course.turn)
             replaceData(with: entity)
             settle(clearingInvalidation: !isOutdated)
             return Transition(events: [.newData(.network)], action: .store)
         case .notModified(let entity, let version):
             guard version == dataVersion, latestData != nil else { return Transition(events: [.notModified]) }
             latestData = entity
-            newestSuccess = max(newestSuccess ?? load, load)
+            newestSuccess = max(newestSuccess ?? 0, course.turn)
             settle(clearingInvalidation: !isOutdated)
             return Transition(events: [.notModified], action: .touchStored)
-        case .confirmedByCache:
+        case .confirmedByCache, .superseded:
             return Transition(events: [.notModified])
         case .error(let error):
-            if let newestSuccess, load < newestSuccess { return Transition(events: [.notModified]) }
+            if isLate { return Transition(events: [.notModified]) }
             latestError = error
             if !isOutdated { isInvalidated = false }
             return Transition(events: [.error])
@@ -128,13 +153,13 @@ package struct ResourceMachine: Sendable {
     /// The data is declared out of date.
     package mutating func invalidated() {
         isInvalidated = true
-        invalidatedAfter = LoadID(rawValue: lastLoad)
+        invalidatedAfter = lastTurn
     }
 
     /// Everything is forgotten; all loads are cancelled.
     package mutating func wiped() -> Transition {
-        let cancelled = loads.count
-        loads = []
+        let cancelled = courses.count
+        courses = []
         latestData = nil
         latestError = nil
         isInvalidated = false

@@ -189,13 +189,9 @@ extension Load {
             head: StoredResponseCoding.encode(cut, normalises: policy.normalisedVary))
         if let content = listed.shared?.retainedContent {
             let variant = variant(cut, content)
-            if memory.landPart(
-                variant, replacing: held, generation: generation, invalidationSequence: invalidationSequence)
-            {
-                landed()
-            }
+            if memory.landPart(variant, replacing: held, since: listed.mark) { landed() }
         } else if isStored == true, !isSuperseded(cut) {
-            memory.forgetStoreRead(variance: cut.variance, generation: generation)
+            memory.forgetStoreRead(variance: cut.variance, since: listed.mark)
         }
         // Repeated, as it may have happened before the store knew the entity.
         if isStored == true, isSuperseded(cut) { removeFromStore(cut) }
@@ -213,7 +209,7 @@ extension Load {
         guard isWanted else { return }
         guard let content = listed.shared?.retainedContent else {
             if isStored, !isSuperseded(stored) {
-                memory.forgetStoreRead(variance: stored.variance, generation: generation)
+                memory.forgetStoreRead(variance: stored.variance, since: listed.mark)
             }
             return
         }
@@ -222,11 +218,7 @@ extension Load {
             let held = variant(like: stored)
             guard let landing = await part.landing(stored, content, beside: held, for: self) else { return }
             let variant = variant(landing.stored, landing.content)
-            guard
-                memory.landPart(
-                    variant, replacing: held, generation: generation, invalidationSequence: invalidationSequence
-                )
-            else { continue }
+            guard memory.landPart(variant, replacing: held, since: listed.mark) else { continue }
             landed()
             share(landing.stored, landing.content)
             if sink.writer == nil, landing.isWorthWriting, let diskTier = context.diskTier {

@@ -172,7 +172,7 @@ extension Load {
                 ownCaches?.empty()
             } else if isStored {
                 // Too large for memory: the next request reads it from the store.
-                memory.forgetStoreRead(variance: stored.variance, generation: generation)
+                memory.forgetStoreRead(variance: stored.variance, since: listed.mark)
                 noteStored(stored, nil, after: predecessor)
                 noteAhead(nil)
                 shareFromDisk(stored)
@@ -191,9 +191,7 @@ extension Load {
             content: .memory(chunks, length: length),
             storedAt: stored.responseTime, via: ProxyConfiguration.via,
             fingerprint: configuration.fingerprint, pace: pace)
-        if case .landed(let replaced) = memory.land(
-            variant, generation: generation, invalidationSequence: invalidationSequence, ending: listed)
-        {
+        if case .landed(let replaced) = memory.land(variant, since: listed.mark, ending: listed) {
             judgeAgain(after: policy)
             context.diskTier?.removeReplaced(replaced, by: variant, of: resource, service: service)
             context.registry.charge(resource, content: memory.cost)

@@ -115,11 +115,7 @@ extension Load {
             diskTier?.keepRendition(of: variant, resource, service: service)
         }
         if made.length <= context.memoryObjectLimit {
-            guard
-                case .landed(let replaced) = memory.land(
-                    variant, generation: generation, invalidationSequence: invalidationSequence,
-                    ending: listed)
-            else {
+            guard case .landed(let replaced) = memory.land(variant, since: listed.mark, ending: listed) else {
                 if isStored { diskTier?.remove(variant, of: resource, service: service) }
                 ownCaches?.empty()
                 return
@@ -133,7 +129,7 @@ extension Load {
             if isStored { diskTier?.remove(variant, of: resource, service: service) }
             ownCaches?.empty()
         } else if isStored {
-            memory.forgetStoreRead(variance: stored.variance, generation: generation)
+            memory.forgetStoreRead(variance: stored.variance, since: listed.mark)
             noteStored(stored, nil, after: predecessor)
             noteAhead(nil)
         }
@@ -167,7 +163,7 @@ extension Load {
         guard memory.snapshot.variants.contains(where: { $0 === variant }) else { return settle(by: variant) }
         guard variant.rendition == nil else {
             // Its original is in the store, if anywhere.
-            memory.forgetStoreRead(variance: variant.stored.variance, generation: generation)
+            memory.forgetStoreRead(variance: variant.stored.variance, since: listed.mark)
             return settle(by: variant)
         }
         let head = ResponseHead(status: variant.stored.status, fields: variant.stored.fields)

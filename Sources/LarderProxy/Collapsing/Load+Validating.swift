@@ -49,7 +49,7 @@ extension Load {
         switch decision {
         case .updated(let stored):
             let fresh = variant.with(stored, via: ProxyConfiguration.via, freshenedBy: response.fields)
-            guard memory.replace(variant, by: fresh, generation: generation) else { return nil }
+            guard memory.replace(variant, by: fresh, since: listed.mark) else { return nil }
             context.registry.charge(resource, content: memory.cost)
             context.diskTier?.update(fresh, of: resource, service: service, policy: policy)
             ownCaches?.freshen(by: response.fields, at: times.response)

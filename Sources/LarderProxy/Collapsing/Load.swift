@@ -66,11 +66,6 @@ final class Load: LoopLoad {
     /// The first client's number, once it reads what is shared.
     private var firstReader: Int?
     private var hasEnded = false
-    /// The Resource's generation when the load began: a load that began before a wipe or an invalidation is not stored
-    /// after it.
-    private(set) var generation: UInt64 = 0
-    /// The mark of its groups at the same time.
-    private(set) var invalidationSequence: UInt64 = 0
     /// Passes interim responses on to the first client, while its task runs this load and it has not left.
     var leader: ((ResponseHead) -> Void)?
     /// The `Set-Cookie` fields of a 304, for the first client alone.
@@ -143,8 +138,6 @@ final class Load: LoopLoad {
     }
 
     func begin() {
-        invalidationSequence = resource.memory.invalidationSequence
-        generation = resource.memory.generation
         if resource.memory.isFollowed { shown = ShownContent(limit: context.memoryObjectLimit) }
         context.ticker.begin(self, listed)
     }

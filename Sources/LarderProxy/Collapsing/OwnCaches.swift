@@ -36,16 +36,16 @@ struct OwnCaches {
     /// Loads stored responses into memory, once, however many requests need them: of the store, else of these caches.
     func load(_ service: RoutedService, _ configuration: EffectiveConfiguration, _ context: LoopContext) async {
         let memory = resource.memory
-        let (generation, invalidationSequence) = (memory.generation, memory.invalidationSequence)
+        let mark = memory.mark
         guard await memory.beginStoreRead() == .begin else { return }
         var found = await context.diskTier?.variants(of: resource, service: service, configuration) ?? []
         if found.isEmpty, let variant = await read(context, configuration.fingerprint) { found = [variant] }
-        memory.storeWasRead(found, generation: generation, invalidationSequence: invalidationSequence)
+        memory.storeWasRead(found, since: mark)
     }
 
     private func read(_ context: LoopContext, _ fingerprint: UInt64) async -> Variant? {
         let sealed = SealedContent()
-        let generation = resource.memory.generation
+        let mark = resource.memory.mark
         let found = await resource.readCaches(
             configuration, on: context.proxy.transforming.threads, clock: LoopClock(context.loop), log: log,
             sealing: { sealed.seal(&$0) })
@@ -59,7 +59,7 @@ struct OwnCaches {
         else { return nil }
         resource.fillCaches(from: found, log: log)
         // It was wiped meanwhile.
-        if resource.memory.generation != generation { empty() }
+        if resource.memory.hasChanged(since: mark) { empty() }
         let isPromoted = found.stored.status.isError
         var rendition: Rendition?
         if found.isTransformed || isPromoted {
@@ -155,7 +155,7 @@ extension LoopContext {
             let sharing = proxy.sharing.flatMap { $0.rules.allows(service) ? $0 : nil }
             await diskTier.load(resource, service: service, configuration) { sharing?.isOutdated($0) ?? false }
         } else {
-            resource.memory.storeHasNothing(generation: resource.memory.generation)
+            resource.memory.storeHasNothing(since: resource.memory.mark)
         }
     }
 }

@@ -65,7 +65,7 @@ private struct SharedReading: ExchangeStep {
             return finding
         }
         defer { sharing.endReading(key) }
-        let generations = (wipe: memory.generation, invalidation: memory.invalidationSequence)
+        let mark = memory.mark
         guard let look = await sharing.tier.look(key) else {
             finding.isSilent = true
             return finding
@@ -81,7 +81,7 @@ private struct SharedReading: ExchangeStep {
             finding.isLost = context.keepsInMemory(entity.content.length)
             return finding
         }
-        finding.variant = keep(found[index], chunks, generations)
+        finding.variant = keep(found[index], chunks, since: mark)
         finding.changesDecision = finding.variant != nil
         return finding
     }
@@ -96,11 +96,9 @@ private struct SharedReading: ExchangeStep {
         }
     }
 
-    private typealias Generations = (wipe: UInt64, invalidation: UInt64)
-
-    /// Nil when the Resource was wiped, or the response invalidated, since `generations`.
+    /// Nil when the Resource was wiped, or the response invalidated, since `mark`.
     private func keep(
-        _ candidate: SharedCandidate, _ chunks: [ContentChunk], _ generations: Generations
+        _ candidate: SharedCandidate, _ chunks: [ContentChunk], since mark: ResourceMemory.Mark
     ) -> Variant? {
         let (resource, service, stored) = (lookup.resource, lookup.service, candidate.stored)
         let length = chunks.reduce(0) { $0 + $1.count }
@@ -108,7 +106,7 @@ private struct SharedReading: ExchangeStep {
             stored: stored, content: .memory(chunks, length: length), storedAt: stored.responseTime,
             via: ProxyConfiguration.via, fingerprint: lookup.configuration.fingerprint)
         if stored.isPartial {
-            return keepPart(variant, generations)
+            return keepPart(variant, since: mark)
         }
         let isWritten = lookup.configuration.storesReceived && candidate.durability != .memory
         let diskTier = isWritten ? context.diskTier : nil
@@ -116,10 +114,7 @@ private struct SharedReading: ExchangeStep {
             stored, of: resource, service: service, length: Int64(length), lookup.configuration)
         for chunk in chunks { writer?.append(chunk) }
         _ = writer?.finish(sharing: chunks)
-        guard
-            case .landed(let replaced) = resource.memory.land(
-                variant, generation: generations.wipe, invalidationSequence: generations.invalidation)
-        else {
+        guard case .landed(let replaced) = resource.memory.land(variant, since: mark) else {
             diskTier?.remove(variant, of: resource, service: service)
             return nil
         }
@@ -129,15 +124,11 @@ private struct SharedReading: ExchangeStep {
     }
 
     /// The same for a part, which is kept in memory alone and in the place of no other response than a part.
-    private func keepPart(_ variant: Variant, _ generations: Generations) -> Variant? {
+    private func keepPart(_ variant: Variant, since mark: ResourceMemory.Mark) -> Variant? {
         let held = memory.snapshot.variants.first { $0.stored.variance == variant.stored.variance }
         guard held?.stored.isPartial ?? true,
-            memory.landPart(
-                variant, replacing: held, generation: generations.wipe,
-                invalidationSequence: generations.invalidation)
-        else {
-            return nil
-        }
+            memory.landPart(variant, replacing: held, since: mark)
+        else { return nil }
         context.chargeRegistry(for: lookup.resource)
         return variant
     }

@@ -16,8 +16,8 @@ struct WrittenState {
     private let reading: RequestHead
     private let written: RequestHead
     private let target: TargetURI
-    /// A wipe after this one prevents the state from being stored.
-    private let generation: UInt64
+    /// A wipe since then prevents the state from being stored.
+    private let mark: ResourceMemory.Mark
 
     /// nil where nothing is stored.
     init?(_ request: ClientRequest, _ service: RoutedService) {
@@ -37,7 +37,7 @@ struct WrittenState {
         target = uri
         reading = RequestHead(
             method: .get, target: uri.pathAndQuery, fields: WrittenState.readingFields(of: request.head.fields))
-        generation = resource.memory.generation
+        mark = resource.memory.mark.exceptGroups
     }
 
     /// The fields of a write except those about its content and its conditions.
@@ -106,7 +106,7 @@ struct WrittenState {
             stored: stored.complete(length: Int64(length), policy: policy),
             content: .memory(ContentChunk.coalesced(chunks), length: length), storedAt: now,
             via: ProxyConfiguration.via, isWritten: isOfRequest)
-        if case .landed = resource.memory.land(variant, generation: generation) {
+        if case .landed = resource.memory.land(variant, since: mark) {
             context.registry.charge(resource, content: resource.memory.cost)
         }
     }

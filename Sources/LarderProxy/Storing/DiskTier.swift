@@ -53,11 +53,11 @@ package final class DiskTier: Sendable {
     ) async {
         let memory = resource.memory
         let key = key(of: resource, service)
-        let (generation, invalidationSequence) = (memory.generation, memory.invalidationSequence)
-        guard store.mayContain(key) else { return memory.storeHasNothing(generation: generation) }
+        let mark = memory.mark
+        guard store.mayContain(key) else { return memory.storeHasNothing(since: mark) }
         guard await memory.beginStoreRead() == .begin else { return }
         let found = await variants(of: resource, service: service, configuration).filter { !isOutdated($0.storedAt) }
-        memory.storeWasRead(found, generation: generation, invalidationSequence: invalidationSequence)
+        memory.storeWasRead(found, since: mark)
     }
 
     /// The stored responses of a Resource, newest first.
@@ -115,11 +115,11 @@ package final class DiskTier: Sendable {
     /// is part of the key, the normal form of its URL where it is stored under another, and its groups.
     func labels(of stored: StoredResponse, _ key: EntityKey, _ resource: Resource) -> [EntityLabel] {
         var labels = stored.facts.groups.map(EntityLabel.group) + [EntityLabel.partitioned(key)].compactMap(\.self)
-        let (plain, invalidationSequence) = ContentMark.split(key.url)
+        let (plain, contentMark) = ContentMark.split(key.url)
         if let url = resource.url.target, !resource.key.isFor(url) {
             labels.append(.spelling(of: url.string, service: key.service, stage: key.stage))
         }
-        if invalidationSequence != nil { labels.append(.url(plain, service: key.service, stage: key.stage)) }
+        if contentMark != nil { labels.append(.url(plain, service: key.service, stage: key.stage)) }
         return labels
     }
 

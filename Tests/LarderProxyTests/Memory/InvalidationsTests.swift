@@ -27,7 +27,7 @@ struct InvalidationsTests {
         #expect(texts(red) == [])
         #expect(texts(blue) == ["\"blue\""])
         #expect(texts(plain) == ["plain"])
-        #expect(red.generation == 0, "nothing else of the Resource is concerned")
+        #expect(red.mark.generation == 0, "nothing else of the Resource is concerned")
     }
 
     @Test(arguments: [
@@ -48,30 +48,24 @@ struct InvalidationsTests {
 
     @Test func `what was got before does not land after`() {
         let memory = memory()
-        let invalidationSequence = memory.invalidationSequence
+        let mark = memory.mark
         invalidations.invalidate([.group("red", origin: "http://a")])
-        guard
-            case .superseded = memory.land(
-                member("\"red\""), generation: memory.generation, invalidationSequence: invalidationSequence)
-        else {
+        guard case .superseded = memory.land(member("\"red\""), since: mark) else {
             Issue.record("landed")
             return
         }
-        memory.land(
-            member("\"blue\""), generation: memory.generation, invalidationSequence: invalidationSequence)
+        memory.land(member("\"blue\""), since: mark)
         #expect(texts(memory) == ["\"blue\""])
-        memory.land(
-            member("\"red\""), generation: memory.generation, invalidationSequence: memory.invalidationSequence)
+        memory.land(member("\"red\""), since: memory.mark)
         #expect(texts(memory) == ["\"red\""])
     }
 
     @Test func `what was read from the store before is not brought in after`() async {
         let memory = memory()
-        let (generation, invalidationSequence) = (memory.generation, memory.invalidationSequence)
+        let mark = memory.mark
         #expect(await memory.beginStoreRead() == .begin)
         invalidations.invalidate([.group("red", origin: nil)])
-        memory.storeWasRead(
-            [member("\"red\"")], generation: generation, invalidationSequence: invalidationSequence)
+        memory.storeWasRead([member("\"red\"")], since: mark)
         #expect(texts(memory) == [])
     }
 
@@ -80,11 +74,11 @@ struct InvalidationsTests {
         let partitions = (0..<20_000).map { _ in memory(scope: scope) }
         let other = memory(scope: .resource(service: 1, url: "http://a/y"))
         for partition in partitions + [other] { partition.land(.variant("old")) }
-        let begun = partitions[7].generation
+        let begun = partitions[7].mark
         invalidations.invalidate([scope])
         #expect(partitions.allSatisfy { $0.snapshot.variants.isEmpty })
         #expect(texts(other) == ["old"])
-        guard case .superseded = partitions[7].land(.variant("late"), generation: begun) else {
+        guard case .superseded = partitions[7].land(.variant("late"), since: begun) else {
             Issue.record("landed")
             return
         }

@@ -68,15 +68,27 @@ struct ResourceMemoryTests {
     }
 
     @Test func `what was begun before a wipe does not land after it`() {
-        let generation = memory.generation
-        memory.land(german("alt"), generation: generation)
+        let mark = memory.mark
+        memory.land(german("alt"), since: mark)
         #expect(memory.wipe(storeIsEmpty: false).map(\.text) == ["alt"])
-        guard case .superseded = memory.land(german("spät"), generation: generation) else {
+        guard case .superseded = memory.land(german("spät"), since: mark) else {
             Issue.record("landed"); return
         }
         #expect(texts == [])
-        memory.land(german("neu"), generation: memory.generation)
+        memory.land(german("neu"), since: memory.mark)
         #expect(texts == ["neu"])
+    }
+
+    @Test func `B-12 a load is as old as its place in the list, however late it sets out`() {
+        for isWiped in [true, false] {
+            guard case .started(let load) = memory.join(where: { _ in false }, orStart: { load() }) else { return }
+            if isWiped { memory.wipe(storeIsEmpty: false) } else { memory.noteInvalidation() }
+            #expect(memory.isSuperseded(german("spät").stored, since: load.mark))
+            guard case .superseded = memory.land(german("spät"), since: load.mark, ending: load) else {
+                Issue.record("landed"); return
+            }
+            memory.retire(load)
+        }
     }
 
     @Test func `a wipe ends the joining of loads and forgets failures`() {
@@ -176,7 +188,7 @@ struct ResourceMemoryTests {
                     done(number)
                 }
             }
-            memory.storeWasRead([german("aus dem Lager")], generation: memory.generation)
+            memory.storeWasRead([german("aus dem Lager")], since: memory.mark)
             try await group.waitForAll()
         }
         #expect(done.count == 10)
@@ -186,24 +198,24 @@ struct ResourceMemoryTests {
     @Test func `what the store has does not replace what is newer in memory`() async {
         #expect(await memory.beginStoreRead() == .begin)
         memory.land(german("neu"))
-        memory.storeWasRead([german("alt", at: 900), french("vieux")], generation: memory.generation)
+        memory.storeWasRead([german("alt", at: 900), french("vieux")], since: memory.mark)
         #expect(texts == ["neu", "vieux"])
     }
 
     @Test func `what was read from the store before a wipe does not come back`() async {
         #expect(await memory.beginStoreRead() == .begin)
-        let generation = memory.generation
+        let mark = memory.mark
         memory.wipe(storeIsEmpty: false)
-        memory.storeWasRead([german("alt")], generation: generation)
+        memory.storeWasRead([german("alt")], since: mark)
         #expect(texts == [])
         #expect(!memory.snapshot.isStoreRead)
     }
 
     @Test func `B-05 what was read from the store before an invalidation does not come back`() async {
         #expect(await memory.beginStoreRead() == .begin)
-        let generation = memory.generation
+        let mark = memory.mark
         memory.noteInvalidation()
-        memory.storeWasRead([german("alt")], generation: generation)
+        memory.storeWasRead([german("alt")], since: mark)
         #expect(texts == [])
         #expect(!memory.snapshot.isStoreRead)
     }
@@ -211,17 +223,17 @@ struct ResourceMemoryTests {
     @Test func `B-05 what is freshened after an invalidation stays out of date`() {
         let stale = german("alt")
         memory.land(stale)
-        let generation = memory.generation
+        let mark = memory.mark
         memory.noteInvalidation()
-        #expect(!memory.replace(stale, by: german("alt", at: 2_000), generation: generation))
-        #expect(memory.replace(stale, by: german("neu"), generation: memory.generation))
+        #expect(!memory.replace(stale, by: german("alt", at: 2_000), since: mark))
+        #expect(memory.replace(stale, by: german("neu"), since: memory.mark))
     }
 
     @Test func `a variant that only the store can hold makes it be read again`() async {
         memory.land(german("alt"))
         memory.land(french("vieux"))
-        memory.storeHasNothing(generation: memory.generation)
-        memory.forgetStoreRead(variance: german("").stored.variance, generation: memory.generation)
+        memory.storeHasNothing(since: memory.mark)
+        memory.forgetStoreRead(variance: german("").stored.variance, since: memory.mark)
         #expect(texts == ["vieux"])
         #expect(await memory.beginStoreRead() == .begin)
     }

@@ -47,6 +47,31 @@ struct ResourceMachineTests {
         #expect(machine.latestError == nil)
     }
 
+    @Test func `B-06 a load that waited before it asked is later than one that asked meanwhile`() {
+        var machine = ResourceMachine()
+        let (waiting, _) = machine.loadStarted()
+        let (quick, _) = machine.loadStarted()
+        machine.invalidated()
+        machine.loadAsks(waiting)
+        #expect(machine.isOutdated(quick) && !machine.isOutdated(waiting))
+        _ = machine.loadFinished(quick, .data(entity("quick")))
+        #expect(machine.isInvalidated)
+        #expect(machine.loadFinished(waiting, .data(entity("later"))).events == [.newData(.network)])
+        #expect(machine.latestData?.text == "later" && !machine.isInvalidated)
+    }
+
+    @Test func `B-06 what clients have got is the latest, whenever it was asked for`() {
+        var machine = ResourceMachine()
+        let (first, _) = machine.loadStarted()
+        let (second, _) = machine.loadStarted()
+        _ = machine.loadFinished(second, .data(entity("passed")))
+        #expect(machine.loadFinished(first, .data(entity("landed"), isLanded: true)).action == .store)
+        #expect(machine.latestData?.text == "landed")
+        let (third, _) = machine.loadStarted()
+        #expect(machine.loadFinished(third, .superseded).events == [.notModified])
+        #expect(machine.latestData?.text == "landed" && !machine.isLoading)
+    }
+
     @Test func `B-12 a cache check that was begun before a wipe has no result`() {
         var machine = ResourceMachine()
         let first = machine.cacheCheckStarted(hasCaches: true)
