@@ -14,7 +14,7 @@ let swiftSettings: [SwiftSetting] = [
 /// What tests of a whole daemon and scripted peers are built with.
 let scenarios: [Target.Dependency] = [
     "LarderAdmin", "LarderProxy", "LarderSettings", "LarderStores", "LarderUpstream", "Larder", "LarderHTTP",
-    "LarderRules", "LarderIO", "LarderCodings", "LarderTesting", "LarderScenarios",
+    "LarderRules", "LarderIO", "LarderCodings", "LarderTransformers", "LarderTesting", "LarderScenarios",
     .product(name: "Logging", package: "swift-log"),
 ]
 
@@ -241,7 +241,7 @@ let package = Package(
             name: "LarderProxyTests",
             dependencies: [
                 "LarderProxy", "LarderSettings", "LarderUpstream", "Larder", "LarderHTTP", "LarderRules", "LarderIO",
-                "LarderCodings", "LarderTesting", "LarderScenarios",
+                "LarderCodings", "LarderTransformers", "LarderTesting", "LarderScenarios",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: swiftSettings),
@@ -249,7 +249,8 @@ let package = Package(
             name: "LarderAdminTests",
             dependencies: [
                 "LarderDashboard", "LarderAdmin", "LarderProxy", "LarderSettings", "LarderStores", "LarderUpstream",
-                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderTesting", "LarderScenarios",
+                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderTransformers", "LarderTesting",
+                "LarderScenarios",
                 .product(name: "Logging", package: "swift-log"),
             ],
             exclude: ["Golden"],

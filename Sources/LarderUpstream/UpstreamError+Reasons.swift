@@ -16,7 +16,7 @@ extension UpstreamError {
             (.dnsError, "The name of \(place) does not exist.", "Check the host's spelling.")
         case .nameServerFailure:
             (.dnsError, "\(place): \(error.detail)", "Check the machine's name servers and its network.")
-        case .timedOut where error.operation.hasPrefix("resolve"):
+        case .lookupTimedOut:
             (.dnsTimeout, "The name servers did not answer for \(place) in time.", "Check the machine's name servers.")
         case .timedOut:
             (

@@ -57,10 +57,13 @@ package final class UpstreamTLS: Sendable, Hashable {
     package let context: TLSClientContext
     /// The name that the origin must prove; nil for that of the URL.
     package let serverName: String?
+    /// Tells the client certificate in the context from others; nil without one.
+    package let certificate: [UInt8]?
 
-    package init(_ context: TLSClientContext, serverName: String?) {
+    package init(_ context: TLSClientContext, serverName: String?, certificate: [UInt8]? = nil) {
         self.context = context
         self.serverName = serverName
+        self.certificate = certificate
     }
 
     package static func == (a: UpstreamTLS, b: UpstreamTLS) -> Bool { a === b }

@@ -5,6 +5,7 @@ import LarderHTTP
 import LarderProxy
 import LarderRules
 import LarderSettings
+import LarderTransformers
 import Testing
 
 @testable import Larder
@@ -176,7 +177,7 @@ struct AdminExplainTests {
                 $0.decorate.delay = .seconds(2)
                 $0.decorate.retry = .set(RetryRule())
                 var refresh = RefreshRule()
-                refresh.store = [RefreshTarget(variable: "apiToken", pointer: "/token")]
+                refresh.store = [RefreshTarget(variable: "apiToken", pointer: JSONPointer("/token")!)]
                 refresh.json = [RefreshParameter(name: "secret", value: Secret("topsecret"))]
                 $0.decorate.refresh = .set(refresh)
             }),

@@ -77,6 +77,27 @@ struct LaneScenarios {
         }
     }
 
+    @Test func `credentials that two programs could read as two users open no lane, and let nothing through`()
+        async throws
+    {
+        try await Self.run { scenario in
+            let lane = Self.open(scenario)
+            let own = Self.credentials(lane)
+            let other = "Proxy-Authorization: Basic " + Data("a:b".utf8).base64EncodedString()
+            let spellings = [
+                [own, other], [other, own], [own.replacing("=", with: "")], [own.replacing("Basic ", with: "Basic\t")],
+                [own + ", " + other.dropFirst(21)], [own + "!"],
+                [own.replacing("Basic ", with: "Basic " + String(repeating: "A", count: 2_000))],
+            ]
+            for lines in spellings where lines != [own] {
+                let client = try await scenario.client()
+                try await client.get(scenario.url("/a"), lines.joined(separator: "\r\n"))
+                #expect(try await client.response().status == 407)
+            }
+            #expect(lane.counts.requests == 0 && scenario.origin.wires.isEmpty)
+        }
+    }
+
     @Test func `what is excepted stays unseen in every lane, and is counted there`() async throws {
         try await Self.run { scenario in
             try await scenario.reload { $0.intercept.except = [HostPattern(host: "127.0.0.1")] }

@@ -4,6 +4,7 @@ import LarderIO
 import LarderProxy
 import LarderSettings
 import LarderTesting
+import LarderTransformers
 import Testing
 
 /// Values that change while the daemon runs, and credentials that are renewed.
@@ -97,65 +98,6 @@ struct VariableScenarios {
         }
     }
 
-    @Test(arguments: [false, true])
-    func `HT-03 what another token got is gone where there is one user: at once, and after a restart`(
-        isLiteral: Bool
-    ) async throws {
-        func become(_ user: String, _ scene: Scenario) async throws {
-            guard isLiteral else { return try await Self.set(scene, user) }
-            try await scene.reload { settings in
-                settings.services[0].configure[0].headers = [
-                    HeaderEdit(name: .authorization, value: Secret("Bearer \(user)"))
-                ]
-            }
-        }
-        try await Self.run(onDisk: true, service: { $0.privacy = .private }) { (scene) async throws in
-            scene.origin.answer(Self.echo)
-            try await become("anna", scene)
-            let anna = try await scene.get("/a")
-            #expect(anna.text == "Bearer anna")
-            // The same credentials as before are the same user's.
-            try await scene.reload { $0.timeouts.idle = .seconds(80) }
-            #expect(try await scene.get("/a")["Cache-Status"] == "Larder; hit; ttl=600")
-            try await become("bob", scene)
-            #expect(try await scene.get("/a").text == "Bearer bob")
-            if isLiteral {
-                try await scene.restart()
-                #expect(try await scene.get("/a")["Cache-Status"] == "Larder; hit; ttl=600")
-                try await scene.restart { _ in
-                    scene.change { settings in
-                        settings.services[0].configure[0].headers = [
-                            HeaderEdit(name: .authorization, value: Secret("Bearer carl"))
-                        ]
-                    }
-                }
-                #expect(try await scene.get("/a").text == "Bearer carl")
-            }
-        }
-    }
-
-    @Test func `what was asked for with another user's token does not land where there is one user`() async throws {
-        try await Self.run(service: { $0.privacy = .private }) { (scene) async throws in
-            let client = try await scene.client()
-            try await client.get(scene.url("/a"))
-            let old = try await scene.origin.request()
-            try await Self.set(scene, "two")
-            try await old.reply(Self.fresh, content: "of one")
-            #expect(try await client.response().text == "of one")
-            scene.origin.answer(Self.echo)
-            #expect(try await scene.get("/a").text == "Bearer two")
-        }
-    }
-
-    @Test func `a renewed token is the same user's`() async throws {
-        try await Self.run(service: { $0.privacy = .private }, block: Self.refresh) { (scene) async throws in
-            scene.origin.answer(Self.echo)
-            #expect(try await scene.get("/a").text == "Bearer one")
-            try await Self.set(scene, "two")
-            #expect(try await scene.get("/a")["Cache-Status"] == "Larder; hit; ttl=600")
-        }
-    }
-
     @Test(arguments: [ServicePrivacy.shared, .partitioned])
     func `B-09 EC-14 what was asked for with the old token does not land under the new one`(
         privacy: ServicePrivacy
@@ -197,7 +139,7 @@ struct VariableScenarios {
         var rule = RefreshRule()
         rule.url = RefreshURL("/token") ?? .init("/")!
         rule.json = [RefreshParameter(name: "user", value: Secret("anna"))]
-        rule.store = [RefreshTarget(variable: "token", pointer: "/access_token")]
+        rule.store = [RefreshTarget(variable: "token", pointer: JSONPointer("/access_token")!)]
         block.decorate.refresh = .set(rule)
     }
 

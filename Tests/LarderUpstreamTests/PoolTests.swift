@@ -394,7 +394,7 @@ struct PoolTests {
     static let failures: [(IOError, UpstreamError.Code, Status)] = [
         (IOError(.nameNotFound, operation: "resolve x"), .dnsError, 502),
         (IOError(.nameServerFailure, operation: "resolve x"), .dnsError, 502),
-        (IOError(.timedOut, operation: "resolve x"), .dnsTimeout, 504),
+        (IOError(.lookupTimedOut, operation: "resolve x"), .dnsTimeout, 504),
         (IOError(.timedOut, operation: "connect to x"), .connectionTimeout, 504),
         (IOError(.refused, operation: "connect to x"), .connectionRefused, 502),
         (IOError(.unreachable, operation: "connect to x"), .destinationUnavailable, 503),

@@ -81,17 +81,20 @@ private final class RetryDelegate: RequestDelegate {
             }
             let wait = self.policy.wait(
                 before: repetitions + 1, retryAfter: error.retryAfter, chance: Double.random(in: 0...1))
-            self.status.withLock { status in
-                guard !status.isCancelled else { return }
-                status.wait = self.clock.schedule(after: wait) {
-                    let next = request.repeated()
-                    let isWanted = self.status.withLock { status in
-                        status.active = next
-                        return !status.isCancelled
-                    }
-                    if isWanted { self.run(next, repetitions + 1, completion) }
+            guard !self.status.withLock(\.isCancelled) else { return }
+            let action = self.clock.schedule(after: wait) {
+                let next = request.repeated()
+                let isWanted = self.status.withLock { status in
+                    status.active = next
+                    return !status.isCancelled
                 }
+                if isWanted { self.run(next, repetitions + 1, completion) }
             }
+            let isWanted = self.status.withLock { status in
+                status.wait = action
+                return !status.isCancelled
+            }
+            if !isWanted { action.cancel() }
         }
         request.start()
     }

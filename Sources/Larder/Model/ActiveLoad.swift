@@ -25,8 +25,8 @@ package final class ActiveLoad: Sendable {
     package let startedAt: Timestamp
     /// Whether the request validates something stored.
     package let isValidation: Bool
-    /// The configuration that clients of the load get its response by.
-    package let fingerprint: UInt64
+    /// The version of the configuration that it is made and its response is transformed by.
+    package let version: UInt64
     /// Whether the origin is not asked: a stored response is transformed again.
     package let isRemaking: Bool
     private let mayBeJoined: Bool
@@ -49,14 +49,14 @@ package final class ActiveLoad: Sendable {
     ///   - onCancel: called for every request to the load; on any thread, also when it is over.
     package init(
         request: RequestHead, at now: Timestamp, isValidation: Bool, isJoinable: Bool, isRemaking: Bool = false,
-        fingerprint: UInt64 = 0, window: Int, hasClient: Bool, registry: Registry? = nil,
+        version: UInt64 = 0, window: Int, hasClient: Bool, registry: Registry? = nil,
         onCancel: @escaping CancelAction = { _, _ in }
     ) {
         self.request = request
         startedAt = now
         self.isValidation = isValidation
         mayBeJoined = isJoinable
-        self.fingerprint = fingerprint
+        self.version = version
         self.isRemaking = isRemaking
         self.window = window
         self.hasClient = hasClient

@@ -51,8 +51,11 @@ final class NetworkRequestDelegate: RequestDelegate {
         for mutator in own.mutators { mutator(&request) }
         // Mutators may have changed the request; its response is handled by the configuration for the new one.
         let final = request.method == method ? own : resource.configuration(for: request.method)
+        let isBasis = basis.map { NetworkRequestDelegate.hasValidators(of: $0.entity, request.fields) } ?? false
+        // Of another method they would be a condition for its effect (RFC 9110 §13.1.2).
+        if isBasis, request.method != method { request.removeConditions() }
         outgoing = request
-        self.basis = basis
+        self.basis = isBasis && request.isConditional ? basis : nil
         self.wipeGeneration = wipeGeneration
         configuration = final
         run = PipelineRun(final, subject: resource.cacheSubject)
@@ -114,8 +117,7 @@ final class NetworkRequestDelegate: RequestDelegate {
         if info == nil {
             // The 304 was about data that is no longer here: request the whole content.
             var unconditional = outgoing
-            unconditional.fields.remove(.ifNoneMatch)
-            unconditional.fields.remove(.ifModifiedSince)
+            unconditional.removeConditions()
             info = await exchange(unconditional)
         }
         let result = info ?? failure(NoLocalDataFor304())
@@ -203,6 +205,13 @@ final class NetworkRequestDelegate: RequestDelegate {
         if let date = entity.fields[first: .lastModified] { fields[.ifModifiedSince] = date }
     }
 
+    /// Whether a 304 to a request with such fields confirms the entity.
+    private static func hasValidators(of entity: AnyEntity, _ fields: Fields) -> Bool {
+        entity.eTag.map { fields[.ifNoneMatch] == $0 }
+            ?? (!fields.contains(.ifNoneMatch)
+                && fields[.ifModifiedSince] == entity.fields[first: .lastModified])
+    }
+
     private static func word(for info: ResponseInfo) -> String {
         switch info.response {
         case .success(let entity): info.isNew ? "→ \(entity.status)" : "→ not modified"
@@ -213,6 +222,11 @@ final class NetworkRequestDelegate: RequestDelegate {
 
 extension OutgoingRequest {
     fileprivate var isConditional: Bool { fields.contains(.ifNoneMatch) || fields.contains(.ifModifiedSince) }
+
+    fileprivate mutating func removeConditions() {
+        fields.remove(.ifNoneMatch)
+        fields.remove(.ifModifiedSince)
+    }
 }
 
 /// The configuration forbids requests to origins.

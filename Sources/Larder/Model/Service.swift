@@ -228,41 +228,6 @@ public final class Service: Sendable {
         configure(PredicatePattern(description ?? "custom predicate", isMatch), methods: methods, body)
     }
 
-    /// The methods whose responses `configureTransformer` transforms unless told otherwise.
-    public static let transformedMethods: Set<Method> = [.get, .put, .post, .patch, .delete]
-
-    /// Adds a transformer for the resources that a glob matches, in place of those at its stage or behind them. The
-    /// types are those of the closure.
-    public func configureTransformer<Input: Sendable, Output: Sendable>(
-        _ pattern: GlobPattern, methods: Set<Method> = transformedMethods, atStage stage: PipelineStageKey = .model,
-        action: PipelineStage.MutationAction = .replaceExisting, onInputTypeMismatch: InputTypeMismatchAction = .error,
-        transformErrors: Bool = false, description: String? = nil,
-        _ body: @escaping @Sendable (Entity<Input>) throws -> Output?
-    ) {
-        let transformer = ResponseContentTransformer(
-            description, onInputTypeMismatch: onInputTypeMismatch, transformErrors: transformErrors, body)
-        configure(
-            pattern, methods: methods,
-            description: description ?? "\(pattern.text): \(transformer.transformerDescription)"
-        ) {
-            if action == .replaceExisting { $0.pipeline[stage].removeTransformers() }
-            $0.pipeline[stage].add(transformer)
-        }
-    }
-
-    /// The same for a closure that takes the content and the entity.
-    public func configureTransformer<Input: Sendable, Output: Sendable>(
-        _ pattern: GlobPattern, methods: Set<Method> = transformedMethods, atStage stage: PipelineStageKey = .model,
-        action: PipelineStage.MutationAction = .replaceExisting, onInputTypeMismatch: InputTypeMismatchAction = .error,
-        transformErrors: Bool = false, description: String? = nil,
-        _ body: @escaping @Sendable (_ content: Input, _ entity: Entity<Input>) throws -> Output?
-    ) {
-        configureTransformer(
-            pattern, methods: methods, atStage: stage, action: action, onInputTypeMismatch: onInputTypeMismatch,
-            transformErrors: transformErrors, description: description
-        ) { (entity: Entity<Input>) in try body(entity.content, entity) }
-    }
-
     /// Has all configuration computed anew when next used: for entries whose closures read values that change.
     /// Data, running requests and caches are not touched. In a daemon that serves the service, its clients are served
     /// by the new one too; requests that have begun keep the old one.

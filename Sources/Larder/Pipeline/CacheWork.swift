@@ -36,11 +36,9 @@ final class CacheWork: Sendable {
     func read(_ entry: CacheEntry, clock: any ModelClock, log: ModelLog) async -> AnyEntity? {
         let result = Lock<AnyEntity?>(nil)
         await enqueue(entry.id, clock: clock) {
-            do {
+            await CacheWork.attempt(entry, "reading", log) {
                 let entity = try await entry.read()
                 result.withLock { $0 = entity }
-            } catch {
-                log(.cache, "reading at \(entry.stage) failed: \(error)")
             }
         }.value
         return result.withLock { $0 }
@@ -89,55 +87,40 @@ final class CacheWork: Sendable {
     /// Removes what was there before a write that failed: it is not the latest any more.
     private static func forget(_ entry: CacheEntry, after error: any Error, log: ModelLog) async {
         log(.cache, "writing at \(entry.stage) failed: \(error)")
-        do {
-            try await entry.remove()
-        } catch {
-            log(.cache, "removing at \(entry.stage) failed: \(error)")
-        }
+        await attempt(entry, "removing", log, entry.remove)
+    }
+
+    /// - Parameter action: what it is, for the log.
+    private static func attempt(
+        _ entry: CacheEntry, _ action: String, _ log: ModelLog, _ work: @Sendable () async throws -> Void
+    ) async {
+        do { try await work() } catch { log(.cache, "\(action) at \(entry.stage) failed: \(error)") }
+    }
+
+    private func enqueue(
+        _ entry: CacheEntry, _ action: String, _ log: ModelLog, _ work: @escaping @Sendable () async throws -> Void
+    ) {
+        enqueue(entry.id) { await CacheWork.attempt(entry, action, log, work) }
     }
 
     /// Changes the stored entity as a 304 with the fields `update` says, whatever its stage has made of its fields.
     func freshen(_ entry: CacheEntry, by update: Fields, at now: Timestamp, log: ModelLog) {
-        enqueue(entry.id) {
-            do {
-                guard let entity = try await entry.read() else { return }
-                try await entry.update(now, Freshening.merged(entity.fields, with: update))
-            } catch {
-                log(.cache, "updating at \(entry.stage) failed: \(error)")
-            }
+        enqueue(entry, "updating", log) {
+            guard let entity = try await entry.read() else { return }
+            try await entry.update(now, Freshening.merged(entity.fields, with: update))
         }
     }
 
     /// Makes the stored entity as old as can be, so that it is validated before it is used.
     func expire(_ entry: CacheEntry, log: ModelLog) {
-        enqueue(entry.id) {
-            do {
-                try await entry.update(Timestamp(seconds: 0), nil)
-            } catch {
-                log(.cache, "updating at \(entry.stage) failed: \(error)")
-            }
-        }
+        enqueue(entry, "updating", log) { try await entry.update(Timestamp(seconds: 0), nil) }
     }
 
     func update(_ entry: CacheEntry, with entity: AnyEntity, log: ModelLog) {
-        enqueue(entry.id) {
-            do {
-                try await entry.update(entity.timestamp, entity.fields)
-            } catch {
-                log(.cache, "updating at \(entry.stage) failed: \(error)")
-            }
-        }
+        enqueue(entry, "updating", log) { try await entry.update(entity.timestamp, entity.fields) }
     }
 
-    func remove(_ entry: CacheEntry, log: ModelLog) {
-        enqueue(entry.id) {
-            do {
-                try await entry.remove()
-            } catch {
-                log(.cache, "removing at \(entry.stage) failed: \(error)")
-            }
-        }
-    }
+    func remove(_ entry: CacheEntry, log: ModelLog) { enqueue(entry, "removing", log, entry.remove) }
 
     /// Waits until all operations requested so far are done.
     func finish() async {

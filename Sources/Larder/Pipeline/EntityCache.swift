@@ -92,7 +92,8 @@ public struct AnyEntityCache: Sendable {
 struct CacheEntry: Sendable {
     /// The identity of operations that must not overtake each other.
     struct ID: Hashable, Sendable {
-        fileprivate let cache: ObjectIdentifier
+        /// The type, and the instance where caches have identities.
+        fileprivate let cache: [ObjectIdentifier]
         fileprivate let stage: PipelineStageKey
         fileprivate let key: AnyHashableKey
     }
@@ -112,7 +113,8 @@ struct CacheEntry: Sendable {
     let remove: @Sendable () async throws -> Void
 
     init<Cache: EntityCache>(_ cache: Cache, key: Cache.Key, stage: PipelineStageKey) {
-        id = ID(cache: ObjectIdentifier(Cache.self), stage: stage, key: AnyHashableKey(value: key))
+        let instance = Cache.self is AnyClass ? [ObjectIdentifier(cache as AnyObject)] : []
+        id = ID(cache: [ObjectIdentifier(Cache.self)] + instance, stage: stage, key: AnyHashableKey(value: key))
         self.stage = stage
         read = { try await cache.readEntity(for: key)?.erased }
         write = { entity in

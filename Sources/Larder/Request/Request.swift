@@ -47,6 +47,9 @@ public final class Request: Sendable {
         var progressHooks: [@Sendable (Double) -> Void] = []
         var progress = 0.0
         var tick: ScheduledAction?
+        /// While the delegate is being started: until it is, there is nothing to cancel.
+        var isStarting = false
+        var wasCancelled = false
     }
 
     private let status = Lock(Status())
@@ -108,10 +111,16 @@ public final class Request: Sendable {
         let isFirst = status.withLock { status in
             guard status.state == .notStarted else { return false }
             status.state = .inProgress
+            status.isStarting = true
             return true
         }
         guard isFirst else { return self }
         delegate.startUnderlyingOperation(RequestCompletion(self))
+        let wasCancelled = status.withLock { status in
+            status.isStarting = false
+            return status.wasCancelled
+        }
+        if wasCancelled { delegate.cancelUnderlyingOperation() }
         scheduleTick()
         return self
     }
@@ -120,10 +129,9 @@ public final class Request: Sendable {
     ///
     /// The origin may receive and perform the request nevertheless: after cancelling a write its effect is unknown.
     public func cancel() {
-        let wasStarted = state == .inProgress
         let error = RequestError(cause: RequestCancelled(), timestamp: clock.now)
-        guard complete(.failure(error)), wasStarted else { return }
-        delegate.cancelUnderlyingOperation()
+        guard let before = end(.failure(error), isCancelled: true) else { return }
+        if before.state == .inProgress, !before.isStarting { delegate.cancelUnderlyingOperation() }
     }
 
     /// A new, unstarted request for the same operation: fields and mutators are applied afresh, decorators are not;
@@ -206,11 +214,15 @@ public final class Request: Sendable {
 
     /// Accepts the first completion and calls the hooks; false for any other.
     @discardableResult
-    func complete(_ info: ResponseInfo) -> Bool {
+    func complete(_ info: ResponseInfo) -> Bool { end(info) != nil }
+
+    /// The same; returns what was before.
+    private func end(_ info: ResponseInfo, isCancelled: Bool = false) -> Status? {
         let done = status.withLock { status -> Status? in
             guard status.state != .completed else { return nil }
             let before = status
             status.state = .completed
+            status.wasCancelled = isCancelled
             status.info = info
             status.progress = 1
             status.hooks = []
@@ -218,14 +230,14 @@ public final class Request: Sendable {
             status.tick = nil
             return before
         }
-        guard let done else { return false }
+        guard let done else { return nil }
         done.tick?.cancel()
         // One job that posts the rest, so that nothing of another thread gets between the hooks.
         turns.post { [turns] in
             for hook in done.progressHooks { turns.post { hook(1) } }
             for hook in done.hooks { turns.post { hook(info) } }
         }
-        return true
+        return done
     }
 
     // MARK: For chains

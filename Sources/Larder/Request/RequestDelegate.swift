@@ -35,7 +35,7 @@ public final class RequestCompletion: Sendable {
     init(_ request: Request) { self.request = request }
 
     deinit {
-        request.complete(.failure(RequestError(cause: AbandonedByDelegate(), timestamp: SystemModelClock().now)))
+        request.complete(.failure(RequestError(cause: AbandonedByDelegate(), timestamp: request.chainClock.now)))
     }
 
     /// Whether the request is completed, by cancellation for example, so that a call would do nothing.

@@ -6,17 +6,25 @@ import LarderProxy
 import LarderStores
 import Logging
 
-/// The credentials with which services of one user (`privacy: private`) have fetched what is stored for them, as keyed
-/// digests. Another token may be another user's, who must not get the former one's responses: not after a reload, and
-/// not after a restart, so they are kept in a file beside the store.
+/// The credentials with which services have fetched what is stored for them, as keyed digests. Other ones may be another
+/// user's, who must not get the former one's responses: not after a reload, and not after a restart, so they are kept in
+/// a file beside the store.
 struct CredentialMarks: Sendable {
     static let fileName = "credentials"
+    /// The mark of services whose responses go with nothing.
+    private static let none = "-"
+    /// In the file, the mark of those whose former responses may still be on disk: it is no service's, so that the next
+    /// start removes them again.
+    private static let unsettled = "?"
     /// Octets of the file.
     private static let limit = 8 << 20
     /// Services that are in the configuration no more may come back; so many are remembered.
     private static let absentLimit = 10_000
 
     private var marks: [String: String] = [:]
+    /// The services whose former responses may still be on disk, with numbers that tell changes apart.
+    private(set) var open: [String: UInt64] = [:]
+    private var lastChange: UInt64 = 0
     private let store: SQLiteStore?
 
     init(in store: SQLiteStore?) {
@@ -34,7 +42,7 @@ struct CredentialMarks: Sendable {
         for service in adopt(proxy.configuration.router.table.services, identities) {
             proxy.wipe(service)
             proxy.logger.notice(
-                "everything stored for a service was forgotten, as its credentials changed",
+                "everything stored for a service was forgotten, as its credentials or variables changed",
                 metadata: ["service": "\(service.name)"])
         }
     }
@@ -43,11 +51,12 @@ struct CredentialMarks: Sendable {
         let before = marks
         var changed: [RoutedService] = []
         for service in services {
-            guard let credentials = service.ownCredentials else { continue }
-            let mark = identities.partition(of: credentials).name
-            if let known = marks.updateValue(mark, forKey: Self.name(of: service)), known != mark {
-                changed.append(service)
-            }
+            let mark = service.ownCredentials.map { identities.partition(of: $0).name } ?? Self.none
+            let name = Self.name(of: service)
+            guard let known = marks.updateValue(mark, forKey: name), known != mark else { continue }
+            lastChange += 1
+            open[name] = lastChange
+            changed.append(service)
         }
         if marks.count > services.count + Self.absentLimit {
             let present = Set(services.map(Self.name))
@@ -57,9 +66,15 @@ struct CredentialMarks: Sendable {
         return changed
     }
 
+    /// The removals that these changes began are done.
+    mutating func close(_ done: [String: UInt64]) {
+        open = open.filter { done[$0.key] != $0.value }
+        save()
+    }
+
     /// Where it cannot be written, the next start forgets once more what is forgotten already.
     private func save() {
-        let lines = marks.map { "\($0.value) \($0.key)\n" }.sorted()
+        let lines = marks.map { "\(open[$0.key] == nil ? $0.value : Self.unsettled) \($0.key)\n" }.sorted()
         store?.replace(file: Self.fileName, with: Array(lines.joined().utf8))
     }
 

@@ -24,7 +24,7 @@ package final class Daemon: Sendable {
         var lasting = try Lasting(settings)
         lasting.clock = DaemonClock(time)
         lasting.users = try Daemon.gate(settings.access, after: nil)
-        _ = lasting.variables.declare(settings.variables, at: Timestamp(nanoseconds: time.now()))
+        lasting.variables.declare(settings.variables, at: Timestamp(nanoseconds: time.now()))
         let store = try Daemon.openStore(settings, time: time, logger: logger)
         if let store { lasting.identities = try InstallationKey.digest(in: store) }
         let interception = Interception(keeper: store.map { AuthorityFiles(directory: $0.directory) })
@@ -44,6 +44,7 @@ package final class Daemon: Sendable {
         lasting.credentials.adopt(by: proxy, lasting.identities)
         state = Lock(lasting)
         lasting.host.attach(self)
+        settleCredentials(in: store)
         lasting.variables.onChange { [weak self] names in await self?.apply(changed: names) }
     }
 
@@ -52,33 +53,25 @@ package final class Daemon: Sendable {
     @discardableResult
     package func reload(_ settings: Settings) throws -> [String] {
         let (applied, waiting) = SettingsCatalogue.reloaded(proxy.configuration.settings, as: settings)
-        let changed = try configuring { lasting in
+        try configuring { lasting in
             let users = try Daemon.gate(applied.access, after: lasting.users)
             try lasting.prepareTLS(applied)
             try lasting.serve(applied.tls)
             try proxy.interception.prepare(for: applied, now: proxy.now)
             lasting.users = users
-            let changed = lasting.variables.declare(applied.variables, at: proxy.now)
+            lasting.variables.declare(applied.variables, at: proxy.now)
             // Applied under the lock, so that an older configuration cannot replace a newer one.
             proxy.apply(Daemon.configuration(applied, &lasting, asksPrograms: true))
             lasting.credentials.adopt(by: proxy, lasting.identities)
-            return changed
         }
-        if lastingVariables.wipes(changed) {
-            Task {
-                await proxy.settle()
-                await forgetServices(using: changed)
-            }
-        }
+        settleCredentials(in: proxy.diskTier?.store)
         return waiting
     }
 
     // MARK: Variables
 
-    private var lastingVariables: VariableStore { state.withLock { $0.variables } }
-
-    /// Has every loop use the current values of these variables, and then removes responses fetched with the old ones
-    /// where the configuration requires it.
+    /// Has every loop use the current values of these variables. Responses fetched with the old ones are removed where
+    /// they go with them; those of loads under way, which began with the old values, are not stored after it.
     private func apply(changed names: [String]) async {
         configuring { lasting in
             let current = proxy.configuration
@@ -89,8 +82,19 @@ package final class Daemon: Sendable {
                 })
             lasting.credentials.adopt(by: proxy, lasting.identities)
         }
+        settleCredentials(in: proxy.diskTier?.store)
         await proxy.settle()
-        await forgetServices(using: names)
+    }
+
+    /// Notes that what was stored with former credentials is gone, once it is gone from the disk.
+    private func settleCredentials(in store: SQLiteStore?) {
+        guard let store else { return }
+        let open = state.withLock { $0.credentials.open }
+        guard !open.isEmpty else { return }
+        Task { [weak self] in
+            await store.flush()
+            self?.state.withLock { $0.credentials.close(open) }
+        }
     }
 
     /// Whether this thread is making a configuration, which programs are asked for theirs in: another would wait for it.
@@ -112,17 +116,6 @@ package final class Daemon: Sendable {
                 Daemon.configuration(current.settings, &lasting) { other in
                     other.lowercased() == name.lowercased() ? nil : current.router.table.named(other)
                 })
-        }
-    }
-
-    /// Loads under way are not stored after it: they began with the old values, or are superseded.
-    private func forgetServices(using names: [String]) async {
-        let wiping = names.filter { lastingVariables.wipes([$0]) }
-        for service in proxy.configuration.router.table.services where service.uses(wiping) {
-            await proxy.forget(service, because: .wiped)
-            proxy.logger.notice(
-                "everything stored for a service was forgotten, as a variable changed",
-                metadata: ["service": "\(service.name)", "variables": "\(wiping.joined(separator: " "))"])
         }
     }
 
@@ -231,7 +224,12 @@ package final class Daemon: Sendable {
                     trustsSystem: wanted.systemTrust,
                     authorityFiles: [wanted.caFile, service.tls.caFile].compactMap(\.self),
                     certificateFile: service.tls.certificate, keyFile: service.tls.key)
-                made[service.tls] = (state, UpstreamTLS(context, serverName: service.tls.serverName))
+                made[service.tls] = (
+                    state,
+                    UpstreamTLS(
+                        context, serverName: service.tls.serverName,
+                        certificate: service.tls.certificate.flatMap { FileState.digest(of: $0) })
+                )
             }
             (self.tls, trust, serviceTLS) = (tls, wanted, made)
         }
@@ -336,7 +334,7 @@ package final class Daemon: Sendable {
         return ProxyConfiguration(
             settings: settings, router: router, pseudonym: pseudonym, upstreamSettings: upstream,
             variables: lasting.variables, tls: lasting.clientTLS,
-            clientAuthorities: lasting.clientAuthorities.hash, users: lasting.users)
+            clientAuthorities: lasting.clientAuthorities.digest, users: lasting.users)
     }
 
     /// Fails where the users cannot be read: nobody is let in without having been asked.

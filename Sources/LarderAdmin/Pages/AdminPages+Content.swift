@@ -61,14 +61,13 @@ extension AdminPages {
         let isWhole = Int64(octets.count) == length
         let content = isWhole ? (try? codings.decode(octets, limit: contentLimit)) ?? octets : octets
         let type = variant.served.fields[.contentType] ?? "application/octet-stream"
-        let plain = type.lowercased().prefix { $0 != ";" && $0 != " " }
-        let isImage = images.contains(String(plain))
+        let image = MediaType(lenient: type).map(\.essence).flatMap { images.contains($0) ? $0 : nil }
         var fields: Fields = [
             "Content-Security-Policy": "default-src 'none'; sandbox", "Larder-Content-Type": type,
             "Larder-Content-Length": "\(length)",
         ]
-        if !isImage { fields["Content-Disposition"] = "attachment" }
-        return OwnResponse(type: isImage ? String(plain) : "application/octet-stream", content, fields: fields)
+        if image == nil { fields["Content-Disposition"] = "attachment" }
+        return OwnResponse(type: image ?? "application/octet-stream", content, fields: fields)
     }
 }
 

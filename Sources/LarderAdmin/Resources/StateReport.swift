@@ -97,12 +97,12 @@ struct StateReport {
         guard case .memory(let chunks, let length) = variant.content, length <= contentLimit,
             !variant.served.fields.contains(.contentEncoding)
         else { return nil }
-        let type = variant.served.fields[.contentType]?.lowercased().prefix { $0 != ";" } ?? ""
-        let isJSON = type.hasSuffix("/json") || type.hasSuffix("+json")
-        guard isJSON || type.hasPrefix("text/") else { return nil }
+        guard let type = variant.served.fields[.contentType].flatMap({ MediaType(lenient: $0) }),
+            type.isJSON || type.type == "text"
+        else { return nil }
         var octets: [UInt8] = []
         for chunk in chunks { chunk.withBytes { octets.append(contentsOf: $0) } }
-        if isJSON, let value = try? JSONValue(parsing: octets) { return value }
+        if type.isJSON, let value = try? JSONValue(parsing: octets) { return value }
         return String(validating: octets, as: UTF8.self).map { .string($0) }
     }
 

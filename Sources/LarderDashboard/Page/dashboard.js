@@ -197,7 +197,7 @@ function requestLine(note) {
   return [
     element("td", new Date(note.at).toLocaleTimeString(), "quiet"), element("td", note.outcome, outcomeStyle(note.outcome)),
     element("td", note.status || "–", "number"),
-    holding("td", "long", isTunnel ? name : button(name, "link", () => lookAt(note.url.replace(/\?…$/, ""), note.method)),
+    holding("td", "long", isTunnel ? name : button(name, "link", () => lookAt(note.url.replace(/[?;]…$/, ""), note.method)),
       element("span", note.cacheStatus || note.problem || note.reason, "sub")),
     element("td", bytes(note.bytes), "number roomy"), element("td", latency(note.seconds), "number roomy"),
   ];

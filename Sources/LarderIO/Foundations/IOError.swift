@@ -24,6 +24,8 @@ package struct IOError: Error, Sendable, Equatable {
         package static let nameNotFound = Code("nameNotFound")
         /// Name servers could not be asked, or failed to answer.
         package static let nameServerFailure = Code("nameServerFailure")
+        /// Name servers did not answer in time.
+        package static let lookupTimedOut = Code("lookupTimedOut")
         /// The TLS handshake failed, or the session broke.
         package static let tlsFailed = Code("tlsFailed")
         /// The peer's certificate was not accepted.

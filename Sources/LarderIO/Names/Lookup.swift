@@ -39,7 +39,7 @@ final class Lookup {
         guard finished != nil else { return }
         // Holds: the timer is its own and goes off no more when it is gone.
         let timer = Timer(on: executor) { [unowned self] in
-            fail(.timedOut, "no answer from the name servers within \(timeout)")
+            fail(.lookupTimedOut, "no answer from the name servers within \(timeout)")
         }
         self.timer = timer
         timer.arm(after: timeout)

@@ -52,7 +52,7 @@ package final class Resolver {
 
     /// The addresses of `host` with `port`, IPv6 first; never empty.
     ///
-    /// Throws `.nameNotFound`, `.nameServerFailure`, `.timedOut`, or `.overloaded` if too many lookups are under way.
+    /// Throws `.nameNotFound`, `.nameServerFailure`, `.lookupTimedOut`, or `.overloaded` if too many lookups are under way.
     package func addresses(of host: String, port: UInt16) async throws(IOError) -> [SocketAddress] {
         if let address = SocketAddress(host: host, port: port) { return [address] }
         let name = try Self.canonical(host)

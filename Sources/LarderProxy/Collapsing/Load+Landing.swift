@@ -6,9 +6,10 @@ import LarderRules
 
 /// Changes between the start of a load and its end.
 extension Load {
-    /// Whether whoever needs this load can wait for `other` instead: it is for others, too, by the same configuration.
+    /// Whether whoever needs this load can wait for `other` instead: it is for others, too, by the same configuration,
+    /// which has the same credentials.
     func mayJoin(_ other: ActiveLoad) -> Bool {
-        isJoinable && other.isJoinable && other.fingerprint == configuration.fingerprint
+        isJoinable && other.isJoinable && other.version == version
     }
 
     /// Whether the Resource was wiped or invalidated, or a group of the response, since the load began (B-05, B-12), or a

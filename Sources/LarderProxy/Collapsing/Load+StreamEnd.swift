@@ -13,11 +13,7 @@ extension Load {
 
     /// Whether the response is a stream whose end must be examined.
     func hasStreamEnd(_ head: ResponseHead) -> Bool {
-        !configuration.streamEnds.isEmpty && Load.isEventStream(head)
-    }
-
-    static func isEventStream(_ head: ResponseHead) -> Bool {
-        head.fields[.contentType].flatMap { MediaType($0) }?.essence == "text/event-stream"
+        !configuration.streamEnds.isEmpty && head.isEventStream
     }
 
     /// Whether a stream that ends in these octets is complete.

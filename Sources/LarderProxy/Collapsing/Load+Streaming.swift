@@ -122,7 +122,7 @@ extension Load {
     func stream(_ response: UpstreamResponse, into sink: ContentSink) async throws -> Streamed {
         let watchesEnd = hasStreamEnd(response.head)
         let beganAt = context.loop.monotonicHere()
-        var streamed = Streamed(isOfEvents: Load.isEventStream(response.head), after: sink.total)
+        var streamed = Streamed(isOfEvents: response.head.isEventStream, after: sink.total)
         while let chunk = try await response.nextChunk() {
             context.counters.add(.received, chunk.count)
             shown?.append(chunk)

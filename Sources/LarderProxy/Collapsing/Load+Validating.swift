@@ -60,6 +60,7 @@ extension Load {
             context.diskTier?.remove(variant, of: resource, service: service)
             ownCaches?.empty()
             return variant.with(stored, via: ProxyConfiguration.via)
+        case .unstored(let stored): return variant.with(stored, via: ProxyConfiguration.via)
         case .stale, .untouched:
             return nil
         }

@@ -57,7 +57,7 @@ final class Load: LoopLoad {
     private(set) lazy var listed = ActiveLoad(
         request: clientHead, at: context.now(), isValidation: validating != nil,
         isJoinable: isJoinable && remaking == nil, isRemaking: remaking != nil,
-        fingerprint: configuration.fingerprint, window: context.proxy.pieceSize, hasClient: hasClient,
+        version: version, window: context.proxy.pieceSize, hasClient: hasClient,
         registry: context.registry, onCancel: cancelling)
     /// Further information about its response.
     var remarks = SharedLoad.Remarks()

@@ -145,10 +145,9 @@ final class ProgramSender {
         let requestTime = context.now()
         do {
             let response = try await attempt()
-            let isEndless = response.head.fields[first: .contentType]?.hasPrefix("text/event-stream") == true
             var isWhole = false
             var octets: [UInt8] = []
-            if !isEndless, response.head.status != 101 {
+            if !response.head.isEventStream, response.head.status != 101 {
                 isWhole = try await response.readAhead(upTo: ProgramSender.shownLimit)
                 octets = response.contentHere.flatMap { $0.withBytes { Array($0) } }
             }

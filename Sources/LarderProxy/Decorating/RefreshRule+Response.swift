@@ -3,6 +3,7 @@
 import Larder
 import LarderHTTP
 import LarderSettings
+import LarderTransformers
 
 extension RefreshRule {
     /// The content of the request, and its type; nil when there is none.
@@ -24,8 +25,8 @@ extension RefreshRule {
         guard let document = try? JSONValue(parsing: content) else { return .failure(.notJSON) }
         var values: [(name: String, value: Secret)] = []
         for target in store {
-            guard let text = document.text(at: target.pointer) else { return .failure(.missing(target.pointer)) }
-            guard VariableSettings.isUsable(text) else { return .failure(.unusable(target.pointer)) }
+            guard let text = document.text(at: target.pointer) else { return .failure(.missing(target.pointer.text)) }
+            guard VariableSettings.isUsable(text) else { return .failure(.unusable(target.pointer.text)) }
             values.append((target.variable, Secret(text)))
         }
         return .success(values)
@@ -54,23 +55,12 @@ enum RefreshFailure: Error, Equatable, CustomStringConvertible {
 }
 
 extension JSONValue {
-    /// The text or the number at a JSON pointer (RFC 6901).
-    func text(at pointer: String) -> String? {
-        var value = self
-        for part in pointer.split(separator: "/", omittingEmptySubsequences: false).dropFirst() {
-            let name = String(part.replacing("~1", with: "/").replacing("~0", with: "~"))
-            if let member = value[name] {
-                value = member
-            } else if let index = Int(name), index >= 0, let element = value[index] {
-                value = element
-            } else {
-                return nil
-            }
-        }
-        switch value {
-        case .string(let text): return text
-        case .number: return value.description
-        default: return nil
+    /// The text or the number at a place.
+    fileprivate func text(at pointer: JSONPointer) -> String? {
+        switch pointer.value(in: self) {
+        case .string(let text): text
+        case .number(let number): JSONValue.number(number).description
+        default: nil
         }
     }
 }

@@ -31,7 +31,10 @@ struct TokenRefresher {
         }
         do {
             let values = try await request()
-            await variables.set(values, at: context.now())
+            // A configuration that was loaded since may speak for somebody else.
+            if current?.ownCredentials == service.ownCredentials, current?.refreshes(by: rule) == true {
+                await variables.renew(values, by: rule, asOf: service.variables, at: context.now())
+            }
             gate.finish(isRenewed: true, now: context.now())
             context.proxy.logger.notice(
                 "a credential was renewed",

@@ -34,8 +34,7 @@ extension CacheLookup {
         let load = Load(for: self, validating: nil, isBackground: false)
         load.remaking = variant
         let running: ActiveLoad
-        let fingerprint = configuration.fingerprint
-        switch memory.join(where: { $0.isRemaking && $0.fingerprint == fingerprint }, orStart: { load.listed }) {
+        switch memory.join(where: { $0.isRemaking && $0.version == load.version }, orStart: { load.listed }) {
         case .overtaken, .unshared: return false
         case .joined(let others): running = others
         case .started(let own):

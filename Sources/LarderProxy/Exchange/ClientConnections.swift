@@ -146,7 +146,7 @@ final class ClientConnections: LoopClients {
     }
 
     private func agreed(
-        _ isAgreed: Bool, _ authorities: Int?, _ handshake: Int, _ stream: ByteStream, _ place: Admission.Place
+        _ isAgreed: Bool, _ authorities: [UInt8]?, _ handshake: Int, _ stream: ByteStream, _ place: Admission.Place
     ) {
         handshakes[handshake] = nil
         guard isAgreed, authorities == context.configuration.clientAuthorities, stream.isOpen else {

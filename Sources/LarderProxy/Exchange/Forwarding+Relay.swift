@@ -76,7 +76,7 @@ extension Forwarding {
                 resource.memory.removeVariants { $0 === variant }
                 context.diskTier?.remove(variant, of: resource, service: service)
                 own?.empty()
-            case .untouched:
+            case .unstored, .untouched:
                 break
             }
         }

@@ -54,7 +54,8 @@ struct GatewayLinks {
                     .wwwAuthenticate, String(decoding: scanner.take(challenge.utf8, isLast: true), as: UTF8.self))
             }
         }
-        guard status != 206, !fields.hasNoTransform, status == 304 || mayHaveLinks(fields),
+        guard status != 206, !CacheControl.Response(fields).flags.contains(.noTransform),
+            status == 304 || mayHaveLinks(fields),
             let coding = ServedCoding(of: fields), let stream = LinkStream(map, undoing: coding)
         else { return nil }
         for name: FieldName in [
@@ -87,11 +88,5 @@ struct GatewayLinks {
         case "text/plain", "application/octet-stream", "binary/octet-stream": return request.uri.path.hasSuffix(".json")
         default: return type.subtype.hasSuffix("+json") || type.subtype.hasSuffix("+html")
         }
-    }
-}
-
-extension Fields {
-    fileprivate var hasNoTransform: Bool {
-        self[.cacheControl].map { $0.lowercased().contains("no-transform") } ?? false
     }
 }

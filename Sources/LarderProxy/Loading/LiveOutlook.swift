@@ -54,7 +54,7 @@ package struct LiveOutlook: OriginOutlook {
     /// Whether the request would wait for a load under way.
     package var joinsLoad: Bool {
         memory?.loads.contains { load in
-            load.isJoinable && load !== passedOver && load.fingerprint == configuration.fingerprint
+            load.isJoinable && load !== passedOver && load.version == service.configurationVersion
         } ?? false
     }
 

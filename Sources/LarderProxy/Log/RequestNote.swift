@@ -31,12 +31,14 @@ package struct RequestNote: Sendable {
     /// The URL for people. A query may contain secrets: it is shown only of stored responses, whose whole URLs are
     /// visible to them anyway.
     package var shownURL: String {
-        isKept ? url : plainURL + (plainURL.utf8.count < url.utf8.count ? "?…" : "")
+        let plain = plainURL
+        guard !isKept, plain.utf8.count < url.utf8.count else { return url }
+        return plain + url.dropFirst(plain.count).prefix(1) + "…"
     }
 
-    /// The URL up to its query.
+    /// The URL up to its query, or to the first parameter of its path, which may be a session's name.
     package var plainURL: String {
-        url.utf8.firstIndex(of: UInt8(ascii: "?")).map { String(url[..<$0]) } ?? url
+        url.utf8.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: ";") }.map { String(url[..<$0]) } ?? url
     }
 
     /// Whether the response is stored.

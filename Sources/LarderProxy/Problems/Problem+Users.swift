@@ -25,8 +25,9 @@ extension Problem {
     static let laneUnknown: Problem = {
         var problem = Problem(
             status: 407, title: "Proxy authentication required", proxyError: .httpRequestDenied,
-            detail: "The lane that the request names is not open, or not for this client. Larder does not know what "
-                + "was asked of it, such as `--offline` or `--replay`.",
+            detail: "The lane that the request names is not open, or not for this client, or its "
+                + "`Proxy-Authorization` cannot be read. Larder does not know what was asked of the lane, such as "
+                + "`--offline` or `--replay`.",
             advice:
                 "Run the command again with `larder run`, or `eval \"$(larder env --lane)\"` in its shell. Lanes end "
                 + "with the daemon, and are for clients on its machine.")

@@ -37,7 +37,7 @@ package final class RoutedService: Sendable {
     private let effective = OnceMap<Frozen, EffectiveConfiguration>()
     /// The values of variables in the service's own credentials, which are part of every identity (T-03).
     let configuredCredentials: [UInt8]?
-    /// The credentials of the service's own, where it has one user; nil where it has others.
+    /// Its stored responses go with these: the service's own credentials, above all.
     package let ownCredentials: [UInt8]?
     private let usesVariables: Bool
     /// The parts of a request that identify a client; nil where users are not separated.
@@ -89,7 +89,7 @@ package final class RoutedService: Sendable {
         isKeyedByHead = identity?.parts?.contains { $0 == .client || $0 == .user } != true
         denials = DenialRules(settings.configure, relativeTo: service.baseURL)
         usesVariables = !settings.usedVariables.isEmpty
-        ownCredentials = settings.privacy == .private ? settings.credentials(variables) : nil
+        ownCredentials = settings.credentials(variables, certificate: tls?.certificate)
         configuredCredentials = variables.octets(of: settings.variablesInFields)
         self.targets = targets
         self.identities = identities
@@ -338,6 +338,11 @@ extension RoutedService {
 
     /// How many values the variables set by `rule` have had.
     func generation(of rule: RefreshRule) -> UInt64 { variables.generation(of: rule.variables) }
+
+    /// Whether that is how a refused credential is replaced.
+    func refreshes(by rule: RefreshRule) -> Bool {
+        settings.configure.contains { $0.decorate.refresh?.value == rule }
+    }
 
     /// The service's replacement in `table`, if variables used by this one have other values there.
     func successor(in table: ServiceTable) -> RoutedService? {

@@ -13,6 +13,8 @@ package final class VariableStore: Sendable {
     private struct Variable {
         var settings: VariableSettings
         var value: Secret?
+        /// The last value that was not got by a refresh.
+        var given: Secret?
         /// How many values there have been.
         var generation: UInt64 = 0
         var changedAt: Timestamp?
@@ -47,44 +49,41 @@ package final class VariableStore: Sendable {
         }.sorted { $0.name < $1.name }
     }
 
-    package var values: VariableValues {
-        state.withLock { state in
-            VariableValues(
-                state.variables.compactMapValues { variable in
-                    variable.value.map { ($0.reveal(), variable.generation) }
-                })
-        }
+    package var values: VariableValues { state.withLock { values($0) } }
+
+    private func values(_ state: State) -> VariableValues {
+        VariableValues(
+            state.variables.compactMapValues { variable in
+                variable.value.map {
+                    VariableValues.Value(
+                        $0.reveal(), given: variable.given?.reveal(), generation: variable.generation,
+                        isWiping: variable.settings.onChange.contains(.wipeAll))
+                }
+            })
     }
 
     package func isDeclared(_ name: String) -> Bool { state.withLock { $0.variables[name] != nil } }
 
-    /// Whether everything stored for the services that use one of these is removed when it changes.
-    package func wipes(_ names: [String]) -> Bool {
-        state.withLock { state in
-            names.contains { state.variables[$0]?.settings.onChange.contains(.wipeAll) == true }
-        }
-    }
-
     // MARK: Changing
 
-    /// Adopts the declarations of a configuration. Returns the names of known variables whose values have changed.
-    package func declare(_ settings: [VariableSettings], at now: Timestamp) -> [String] {
+    /// Adopts the declarations of a configuration.
+    package func declare(_ settings: [VariableSettings], at now: Timestamp) {
         state.withLock { state in
-            var changed: [String] = []
             var variables: [String: Variable] = [:]
             for setting in settings {
                 guard var known = state.variables[setting.name] else {
-                    variables[setting.name] = Variable(settings: setting, value: setting.initial)
+                    variables[setting.name] = Variable(
+                        settings: setting, value: setting.initial, given: setting.initial)
                     continue
                 }
                 if known.settings.initial?.reveal() != setting.initial?.reveal(), let initial = setting.initial {
-                    if VariableStore.change(&known, to: initial, at: now) { changed.append(setting.name) }
+                    _ = VariableStore.change(&known, to: initial, at: now)
+                    known.given = initial
                 }
                 known.settings = setting
                 variables[setting.name] = known
             }
             state.variables = variables
-            return changed
         }
     }
 
@@ -105,14 +104,37 @@ package final class VariableStore: Sendable {
                 state.variables[item.name].map { variable in
                     var variable = variable
                     let isChanged = VariableStore.change(&variable, to: item.value, at: now)
+                    // The same value as a refresh got, and set: it is somebody's decision now.
+                    let isGiven = variable.given?.reveal() != item.value.reveal()
+                    variable.given = item.value
                     state.variables[item.name] = variable
-                    return isChanged
+                    return isChanged || isGiven
                 } ?? false
             }
             return (changed.map(\.name), state.apply)
         }
         if !changed.isEmpty { await apply?(changed) }
         return changed
+    }
+
+    /// Sets values that a refresh got with those of `old`; none if one of the variables that it depends on, or sets, has
+    /// been changed since: an operator has the last word.
+    func renew(
+        _ values: [(name: String, value: Secret)], by rule: RefreshRule, asOf old: VariableValues, at now: Timestamp
+    ) async {
+        let (changed, apply) = state.withLock { state in
+            let names = rule.usedVariables
+            guard self.values(state).generation(of: names) == old.generation(of: names) else {
+                return ([String](), state.apply)
+            }
+            let changed = values.filter { item in
+                guard var variable = state.variables[item.name] else { return false }
+                defer { state.variables[item.name] = variable }
+                return VariableStore.change(&variable, to: item.value, at: now)
+            }
+            return (changed.map(\.name), state.apply)
+        }
+        if !changed.isEmpty { await apply?(changed) }
     }
 
     /// Sets the function that applies changed values.

@@ -8,6 +8,8 @@ package enum FresheningDecision: Sendable {
     case updated(StoredResponse)
     /// It answers this request with these fields, and is then dropped: the new fields forbid storing it.
     case discard(StoredResponse, StorageCondition)
+    /// It answers this request with these fields, which are for this client alone, and stays as it is.
+    case unstored(StoredResponse)
     /// It is another representation than the origin's current one, and counts as stale.
     case stale(StoredResponse, StaleReason)
     /// The response says nothing about it.
@@ -50,7 +52,10 @@ package enum Freshening {
             responseTime: responseTime,
             contentLength: stored.contentLength, extent: stored.extent, policy: policy)
         let obstacle = obstacle(to: updated, fields, policy)
-        return obstacle.map { .discard(updated, $0) } ?? .updated(updated)
+        guard let obstacle else { return .updated(updated) }
+        // Credentials in the request do not take a response from all whom it was for.
+        return obstacle == .authorization && !stored.requestWasAuthorized
+            ? .unstored(updated) : .discard(updated, obstacle)
     }
 
     /// Updates `stored`, which a GET with the fields of `request` would select, with a response to HEAD.

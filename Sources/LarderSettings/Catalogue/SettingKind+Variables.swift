@@ -2,6 +2,7 @@
 
 import Larder
 import LarderHTTP
+import LarderTransformers
 
 extension VariableSettings: SettingsRoot {}
 extension RefreshRule: SettingsRoot {}
@@ -147,16 +148,11 @@ extension SettingKind where Value == [RefreshTarget] {
             "map of JSON pointers", expected: "a map from a variable to a JSON pointer, as `{ token: /access_token }`",
             count: 20,
             read: { entry, reader in
-                guard case .scalar(let scalar) = entry.value.content, scalar.text.hasPrefix("/"),
-                    scalar.text.utf8.count <= 1_000
-                else {
-                    reader.refuse(
-                        entry.value, expected: "a JSON pointer, as `/access_token`", advice: "start it with `/`")
-                    return nil
+                SettingKind<JSONPointer>.pointer.read(entry.value, &reader).map {
+                    RefreshTarget(variable: entry.key, pointer: $0)
                 }
-                return RefreshTarget(variable: entry.key, pointer: scalar.text)
             },
-            show: { ($0.variable, .text($0.pointer)) })
+            show: { ($0.variable, .text($0.pointer.text)) })
     }
 }
 

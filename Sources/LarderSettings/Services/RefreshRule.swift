@@ -2,6 +2,7 @@
 
 import Larder
 package import LarderHTTP
+package import LarderTransformers
 
 /// How a credential that origins refuse is replaced.
 package struct RefreshRule: Sendable, Equatable {
@@ -24,6 +25,12 @@ package struct RefreshRule: Sendable, Equatable {
     package var name: String { store.map(\.variable).joined(separator: " ") + " from " + url.text }
 
     package var variables: [String] { store.map(\.variable) }
+
+    /// Those, and the ones that the request has.
+    package var usedVariables: Set<String> {
+        let secrets = (json + form).map(\.value) + headers.compactMap(\.value)
+        return Set(variables + secrets.flatMap(\.variables))
+    }
 }
 
 /// A path below a base URL, or an absolute URL.
@@ -78,9 +85,9 @@ package struct RefreshParameter: Sendable, Equatable {
 /// A variable, and the location of its value in a response (RFC 6901).
 package struct RefreshTarget: Sendable, Equatable {
     package var variable: String
-    package var pointer: String
+    package var pointer: JSONPointer
 
-    package init(variable: String, pointer: String) {
+    package init(variable: String, pointer: JSONPointer) {
         self.variable = variable
         self.pointer = pointer
     }

@@ -1,30 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Larder
 import LarderHTTP
 import LarderRules
 
 extension ServiceSettings {
-    /// The credentials of the service's own, in an unambiguous form: fields with a credential's name or with variables,
-    /// and its certificate. Empty if it has none.
+    /// The state that the service's stored responses go with, in an unambiguous form: once it is another, they are another
+    /// user's. Nil where they go with nothing.
     ///
-    /// A variable that `refreshToken` renews counts by its name: the new value is the same user's.
-    package func credentials(_ values: VariableValues) -> [UInt8] {
-        let renewed = Set(configure.flatMap { $0.decorate.refresh?.value?.variables ?? [] })
+    /// These are the credentials of the service's own, unless its responses are for everyone: fields with a credential's
+    /// name or with variables and what they are for, and its certificate; and the variables with `wipeAll`. A new value
+    /// that `refreshToken` got is the same user's, so there the value counts that it was got with.
+    ///
+    /// - Parameter certificate: identifies that with which the service proves who it is.
+    package func credentials(_ values: VariableValues, certificate: [UInt8]? = nil) -> [UInt8]? {
+        // The variables' values are part of each identity where users are apart.
+        let given = privacy == .partitioned ? VariableValues() : values.given
+        var octets = privacy == .shared ? [] : ownCredentials(given, certificate)
+        for name in usedVariables.sorted() where values.isWiping(name) {
+            octets += VariableValues.octets(of: name, values[name] ?? "")
+        }
+        // To become one user's, or everybody's, is a change as well.
+        if privacy == .private { octets += VariableValues.octets(of: "privacy", privacy.rawValue) }
+        return octets.isEmpty ? nil : octets
+    }
+
+    private func ownCredentials(_ values: VariableValues, _ certificate: [UInt8]?) -> [UInt8] {
         var octets: [UInt8] = []
         func tell(_ name: String, _ text: String) { octets += VariableValues.octets(of: name, text) }
-        for edit in configure.flatMap(\.headers) {
-            guard let value = edit.value, SecretName.isOne(field: edit.name) || !value.variables.isEmpty else {
-                continue
+        func tell(_ name: String, _ secret: Secret?) { tell(name, secret?.revealOrName(values) ?? "") }
+        for block in configure {
+            let before = octets.count
+            for edit in block.headers {
+                guard let value = edit.value, SecretName.isOne(field: edit.name) || !value.variables.isEmpty else {
+                    continue
+                }
+                tell(edit.name.canonical, value)
             }
-            tell(edit.name.canonical, value.reveal(values, naming: renewed))
-        }
-        for rule in configure.compactMap({ $0.decorate.refresh?.value }) {
-            for parameter in rule.json + rule.form {
-                tell(parameter.name, parameter.value.reveal(values, naming: renewed))
+            if let rule = block.decorate.refresh?.value {
+                for parameter in rule.json + rule.form { tell(parameter.name, parameter.value) }
+                for edit in rule.headers { tell(edit.name.canonical, edit.value) }
             }
-            for edit in rule.headers { tell(edit.name.canonical, edit.value?.reveal(values, naming: renewed) ?? "") }
+            if octets.count > before { tell("for", block.scope) }
         }
-        if let certificate = tls.certificate { tell("certificate", certificate) }
+        if let certificate { tell("certificate", String(decoding: certificate, as: UTF8.self)) }
         return octets
+    }
+}
+
+extension ConfigureBlock {
+    /// The requests it is for, as text.
+    fileprivate var scope: String {
+        let places: [String?] = [
+            pattern.match?.text, pattern.regex?.patternDescription, pattern.url?.string, pattern.except?.text,
+            pattern.scheme?.rawValue, pattern.host.map { "\($0)" },
+        ]
+        let methods = methods?.map(\.token).sorted().joined(separator: " ")
+        return (places + [methods]).map { $0 ?? "" }.joined(separator: "\n") + "\n\(pattern.query)"
     }
 }

@@ -44,11 +44,11 @@ package struct Secret: Sendable, Equatable {
     }
 
     /// The text with the values of its variables, but with the names of `named`, and of those without a value.
-    func reveal(_ values: VariableValues, naming named: Set<String>) -> String {
+    func revealOrName(_ values: VariableValues) -> String {
         pieces.reduce(into: "") { text, piece in
             switch piece {
             case .text(let part): text += part
-            case .variable(let name): text += (named.contains(name) ? nil : values[name]) ?? "${\(name)}"
+            case .variable(let name): text += values[name] ?? "${\(name)}"
             }
         }
     }

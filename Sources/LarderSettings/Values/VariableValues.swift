@@ -2,11 +2,37 @@
 
 /// The values of variables at one moment. They are secrets.
 package struct VariableValues: Sendable {
-    private var values: [String: (text: String, generation: UInt64)]
+    /// The value of one.
+    package struct Value: Sendable {
+        let text: String
+        /// The last value that was not got by a refresh.
+        let given: String
+        /// How many there have been.
+        let generation: UInt64
+        /// Whether everything stored is removed when it changes.
+        let isWiping: Bool
 
-    package init(_ values: [String: (text: String, generation: UInt64)] = [:]) { self.values = values }
+        package init(_ text: String, given: String? = nil, generation: UInt64 = 0, isWiping: Bool = false) {
+            self.text = text
+            self.given = given ?? text
+            self.generation = generation
+            self.isWiping = isWiping
+        }
+    }
+
+    private var values: [String: Value]
+
+    package init(_ values: [String: Value] = [:]) { self.values = values }
 
     package subscript(name: String) -> String? { values[name]?.text }
+
+    /// The values that refreshes have not touched.
+    package var given: VariableValues {
+        VariableValues(
+            values.mapValues { Value($0.given, generation: $0.generation, isWiping: $0.isWiping) })
+    }
+
+    func isWiping(_ name: String) -> Bool { values[name]?.isWiping == true }
 
     /// How many values the named variables have had in total; it grows with each change.
     package func generation(of names: some Sequence<String>) -> UInt64 {

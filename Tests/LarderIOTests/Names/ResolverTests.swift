@@ -124,7 +124,7 @@ struct ResolverTests {
         let server = try FakeNameServer { _ in .silence }
         var limits = Resolver.Limits()
         limits.timeout = .milliseconds(20)
-        #expect(try await Self.resolve("silent.example", files: server.files, limits: limits) == "timedOut")
+        #expect(try await Self.resolve("silent.example", files: server.files, limits: limits) == "lookupTimedOut")
     }
 
     @Test func `without a server the answer is quick and says what to do`() async throws {
@@ -189,7 +189,7 @@ struct ResolverTests {
             #expect(resolver.answerCount <= 4)
             return (log, last)
         }
-        #expect(log == ["overloaded", "timedOut", "timedOut"])
+        #expect(log == ["overloaded", "lookupTimedOut", "lookupTimedOut"])
         #expect(last == "192.0.2.1:80")
     }
 }

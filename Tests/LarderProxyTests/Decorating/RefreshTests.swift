@@ -3,6 +3,7 @@ import LarderHTTP
 import LarderIO
 import LarderSettings
 import LarderTesting
+import LarderTransformers
 import Testing
 
 @testable import LarderProxy
@@ -38,7 +39,7 @@ struct RefreshTests {
     // MARK: What is sent
 
     @Test func `parameters are sent as JSON or as a form`() throws {
-        let values = VariableValues(["secret": (text: "a\"&b", generation: 0)])
+        let values = VariableValues(["secret": .init("a\"&b")])
         var rule = RefreshRule()
         rule.json = [
             RefreshParameter(name: "user", value: Secret("anna")),
@@ -69,7 +70,7 @@ struct RefreshTests {
         _ content: String, _ pointer: String, _ value: String?
     ) {
         var rule = RefreshRule()
-        rule.store = [RefreshTarget(variable: "token", pointer: pointer)]
+        rule.store = [RefreshTarget(variable: "token", pointer: JSONPointer(pointer)!)]
         let found = try? rule.values(in: Array(content.utf8)).get().first?.value.reveal()
         #expect(found == value)
     }
@@ -81,7 +82,7 @@ struct RefreshTests {
         var settings = VariableSettings()
         settings.name = "token"
         settings.initial = Secret("hush")
-        _ = store.declare([settings], at: Timestamp(seconds: 1))
+        store.declare([settings], at: Timestamp(seconds: 1))
         var shown = ""
         dump(store.reports, to: &shown)
         dump(settings, to: &shown)

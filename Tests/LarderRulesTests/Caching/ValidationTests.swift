@@ -208,6 +208,18 @@ struct FresheningTests {
         }
     }
 
+    @Test func `a response for all stays for all when one user validates it`() {
+        let stored = StoredResponse.stored(.ok(cacheControl: "max-age=60"), to: .get())
+        let decision = Freshening.freshen(
+            stored, with: ResponseHead(status: 304, fields: ["X": "1"]), to: .get("Authorization: x"),
+            requestTime: epoch, responseTime: epoch, policy: CachePolicy())
+        guard case .unstored(let answer) = decision else {
+            Issue.record("\(decision)")
+            return
+        }
+        #expect(answer.fields["X"] == "1")
+    }
+
     @Test func `a Vary that changes takes its values from the request`() {
         let stored = StoredResponse.stored(.ok("Vary: Foo"), to: .get("Foo: 1", "Bar: 2"))
         guard case .updated(let updated) = freshened(stored, "Vary: Bar", to: .get("Foo: 1", "Bar: 3")) else {
@@ -282,7 +294,7 @@ struct HeadFresheningTests {
             switch decision {
             case .updated(let updated): .updated(lifetime: updated.facts.lifetime.duration)
             case .stale(let marked, let reason): Freshness.isFresh(marked, at: epoch) ? .untouched : .stale(reason)
-            case .untouched: .untouched
+            case .untouched, .unstored: .untouched
             case .discard: .discarded
             }
         #expect(effect == row.output)

@@ -106,6 +106,7 @@ struct Game {
         for index in found {
             let entry = cache.freshened(naive[index], response, request, requestTime, now)
             let obstacle = cache.discarded(entry, cache.merged(naive[index].response, response))
+            let isUnstored = obstacle == "authorization" && !naive[index].wasAuthorized
             let decision = Freshening.freshen(
                 stored[index], with: ResponseHead(response), to: head, requestTime: timestamp(requestTime),
                 responseTime: timestamp(now), policy: policy)
@@ -115,7 +116,7 @@ struct Game {
             if let difference = adopt(decision, entry, at: index) {
                 return report("freshened", request, "", difference)
             }
-            if obstacle != nil { discarded.append(index) }
+            if obstacle != nil, !isUnstored { discarded.append(index) }
         }
         if !discarded.isEmpty { kinds.insert("304 discards") }
         for index in discarded.reversed() {
@@ -135,7 +136,7 @@ struct Game {
         case .stale(let marked, _):
             naive[index].standing = "stale"
             stored[index] = marked
-        case .untouched: break
+        case .unstored, .untouched: break
         }
         return nil
     }
@@ -220,6 +221,7 @@ struct Game {
             let difference = cache.difference(naive[index], response, length: length)
             let entry = cache.freshened(naive[index], response, request, requestTime, now)
             let obstacle = cache.discarded(entry, cache.merged(naive[index].response, response))
+            let isUnstored = obstacle == "authorization" && !naive[index].wasAuthorized
             let decision = Freshening.freshenByHead(
                 stored[index], with: ResponseHead(response), to: head, requestTime: timestamp(requestTime),
                 responseTime: timestamp(now), policy: policy)
@@ -229,7 +231,7 @@ struct Game {
             if let difference = adopt(decision, entry, at: index) {
                 return report("updated by HEAD", request, "", difference)
             }
-            if difference == nil, obstacle != nil { discarded.append(index) }
+            if difference == nil, obstacle != nil, !isUnstored { discarded.append(index) }
         }
         for index in discarded.reversed() {
             naive.remove(at: index)

@@ -6,8 +6,8 @@ import Testing
 @Suite("Values of variables")
 struct VariableValuesTests {
     @Test func `what variables come to tells all combinations apart`() {
-        let one = VariableValues(["a": ("b", 0), "c": ("d", 0)])
-        let two = VariableValues(["a": ("b1:c1:d", 0)])
+        let one = VariableValues(["a": .init("b"), "c": .init("d")])
+        let two = VariableValues(["a": .init("b1:c1:d")])
         #expect(one.octets(of: ["a", "c"]) != two.octets(of: ["a", "c"]))
         #expect(one.octets(of: ["x"]) == nil)
     }

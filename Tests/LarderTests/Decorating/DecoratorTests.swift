@@ -229,6 +229,21 @@ struct DecoratorTests {
         #expect(fixture.transport.sent.count == 3)
     }
 
+    @Test func `B-27 a clock may run what is due at once`() async {
+        struct Hasty: ModelClock {
+            var now: Timestamp { Timestamp(seconds: 1_000) }
+            func schedule(after delay: Duration, _ action: @escaping @Sendable () -> Void) -> ScheduledAction {
+                if delay == .zero { action() }
+                return ScheduledAction {}
+            }
+        }
+        let transport = StubTransport()
+        let service = Service("test", baseURL: Fixture.base, transport: transport, clock: Hasty())
+        service.configure { $0.retry(RetryPolicy(limit: 2, delay: .zero, jitter: 0)) }
+        transport.reply(.get, Fixture.url("a"), StubReply(503), StubReply(503), .text("x"))
+        #expect(await service.resource("a").load().response().response.entity?.text == "x")
+    }
+
     @Test(arguments: [(Method.post, Status(503)), (.get, 404), (.get, 500)])
     func `B-27 what may happen twice or will not pass is not retried`(_ method: Method, _ status: Status) async {
         fixture.service.configure { $0.retry() }

@@ -98,6 +98,25 @@ struct LoadTests {
         #expect(resource.text == (hasUntaggedData ? "x" : ""))
     }
 
+    @Test func `RQ-06 a load that mutators make a request of another method has no conditions`() async {
+        let resource = fixture.service.resource("a")
+        fixture.reply("a", .text("x", [.eTag: "\"1\""]))
+        _ = await resource.load().response()
+        fixture.service.configure { $0.mutateRequests { $0.method = .post } }
+        fixture.transport.reply(.post, Fixture.url("a"), .text("y"))
+        #expect(await resource.load().response().isNew)
+        #expect(fixture.transport.sent[1].method == .post && fixture.transport.sent[1].fields[.ifNoneMatch] == nil)
+        #expect(resource.text == "y")
+    }
+
+    @Test func `B-03 a 304 to other validators than the data's confirms nothing`() async {
+        let resource = fixture.service.resource("a")
+        fixture.reply("a", .text("x", [.eTag: "\"1\""]), StubReply(304))
+        _ = await resource.load().response()
+        fixture.service.configure { $0.mutateRequests { $0.fields[.ifNoneMatch] = "\"2\"" } }
+        #expect(await resource.load().response().response.cause is NoLocalDataFor304)
+    }
+
     @Test func `B-03 a 304 about data that was replaced meanwhile is asked again without conditions`() async {
         let resource = fixture.service.resource("a")
         fixture.reply("a", .text("first", [.eTag: "\"1\""]), .text("all of it"))

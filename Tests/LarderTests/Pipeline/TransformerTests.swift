@@ -44,6 +44,18 @@ struct TransformerTests {
         #expect(await load(.text("1,2", ["X-Unit": "cm"])).entity?.typedContent() == 5)
     }
 
+    @Test func `CF-04 CF-05 TR-02 a transformer is for whatever pattern configuration can be for`() async throws {
+        let pattern = try RegexPattern("/a$")
+        fixture.service.configureTransformer(pattern) { (entity: Entity<String>) in entity.content + "1" }
+        fixture.service.configureTransformer(fixture.service.resource("/a"), action: .appendToExisting) {
+            (content: String, _) in content + "2"
+        }
+        #expect(await load(.text("x")).entity?.typedContent() == "x12")
+        fixture.service.configureTransformer(
+            pattern.except("/b" as GlobPattern), ResponseContentTransformer { (entity: Entity<String>) in "3" })
+        #expect(await load(.text("x")).entity?.typedContent() == "3")
+    }
+
     @Test func `TR-03 content of another type is an error unless said otherwise`() async {
         func transform(_ action: InputTypeMismatchAction) {
             fixture.service.configureTransformer("/a", onInputTypeMismatch: action) { (entity: Entity<Int>) in

@@ -479,6 +479,25 @@ struct RequestDelegateTests {
         #expect(unstarted.cancels.count == 0)
     }
 
+    @Test func `RQ-22 a delegate that is cancelled while it starts is told once it has started`() {
+        final class Late: RequestDelegate {
+            let told = Recorder<String>()
+            let during = Recorder<@Sendable () -> Void>()
+            func startUnderlyingOperation(_ completion: RequestCompletion) {
+                during.values.first?()
+                told("started")
+            }
+            func cancelUnderlyingOperation() { told("cancelled") }
+            func repeated() -> any RequestDelegate { Late() }
+        }
+        let delegate = Late()
+        let request = Request.prepare(using: delegate)
+        delegate.during { request.cancel() }
+        request.start()
+        #expect(delegate.told.values == ["started", "cancelled"])
+        #expect(request.info?.response.error?.isCancellation == true)
+    }
+
     @Test func `RQ-24 a repetition has a delegate of its own`() {
         let delegate = Manual()
         let request = Request.prepare(using: delegate).start()
@@ -492,7 +511,8 @@ struct RequestDelegateTests {
     }
 
     @Test func `RQ-24 a delegate that lets go of its completion fails the request`() async {
-        let request = Request.prepare(using: Manual(keeps: false)).start()
-        #expect(await request.response().response.cause is AbandonedByDelegate)
+        let request = Request.prepare(using: Manual(keeps: false), clock: ManualClock(seconds: 7)).start()
+        let error = await request.response().response.error
+        #expect(error?.cause is AbandonedByDelegate && error?.timestamp == Timestamp(seconds: 7))
     }
 }

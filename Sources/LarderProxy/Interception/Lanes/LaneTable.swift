@@ -49,14 +49,18 @@ package final class LaneTable: Sendable {
     }
 
     func lane(namedIn fields: Fields) -> Naming {
-        guard let value = fields[first: .proxyAuthorization], value.utf8.count < 512 else { return .none }
-        let scheme = "basic "
-        guard value.lowercased().hasPrefix(scheme),
-            let octets = Base64Text.decoded(value.dropFirst(scheme.utf8.count).drop { $0 == " " })
-        else { return .none }
-        let user = octets.prefix { $0 != UInt8(ascii: ":") }
-        guard user.starts(with: Lane.userPrefix.utf8) else { return .none }
-        let token = String(decoding: user.dropFirst(Lane.userPrefix.utf8.count), as: UTF8.self)
-        return lanes.withLock { $0[token] }.map(Naming.open) ?? .unknown
+        switch BasicCredentials.read(fields, .proxyAuthorization) {
+        case .success(let user) where user.name.hasPrefix(Lane.userPrefix):
+            let token = String(user.name.dropFirst(Lane.userPrefix.count))
+            return lanes.withLock { $0[token] }.map(Naming.open) ?? .unknown
+        case .success, .failure(.missing): return .none
+        case .failure(.otherScheme) where !LaneTable.isNearlyBasic(fields): return .none
+        // It may name a lane to somebody who reads it otherwise.
+        case .failure: return .unknown
+        }
+    }
+
+    private static func isNearlyBasic(_ fields: Fields) -> Bool {
+        fields[first: .proxyAuthorization]?.lowercased().hasPrefix("basic") ?? false
     }
 }
