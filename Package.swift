@@ -236,7 +236,8 @@ let package = Package(
             dependencies: ["LarderUpstream", "LarderHTTP", "LarderIO", "LarderRules", "LarderTesting", "LarderPeers"],
             swiftSettings: swiftSettings),
         .testTarget(
-            name: "LarderSettingsTests", dependencies: ["LarderSettings", "LarderHTTP"], swiftSettings: swiftSettings),
+            name: "LarderSettingsTests", dependencies: ["LarderSettings", "LarderHTTP", "LarderIO"],
+            swiftSettings: swiftSettings),
         .testTarget(
             name: "LarderProxyTests",
             dependencies: [

@@ -241,15 +241,14 @@ package final class Proxy: Sendable {
         for descriptor in inherited { addresses.append(try await adopt(descriptor)) }
         if addresses.allSatisfy(\.isUnix) {
             for address in settings.listen {
-                guard let wanted = SocketAddress("\(address)") else { continue }
                 do {
-                    addresses.append(try await listen(on: wanted))
+                    addresses.append(try await listen(on: address))
                 } catch let error as IOError where error.code == .unreachable && isSpare(address, in: settings.listen) {
                     logger.notice("this machine has no IPv6; not listening there", metadata: ["address": "\(address)"])
                 }
             }
         }
-        let unheard = settings.listen.filter { address in !addresses.contains { "\($0)" == "\(address)" } }
+        let unheard = settings.listen.filter { !addresses.contains($0) }
         if !inherited.isEmpty, !unheard.isEmpty {
             logger.notice(
                 "the service manager's sockets count, not `listen`; change them in larder.socket",
@@ -259,21 +258,19 @@ package final class Proxy: Sendable {
                 ])
         }
         for address in settings.tls.listen {
-            guard let wanted = SocketAddress("\(address)") else { continue }
-            let actual = try await listen(on: wanted, overTLS: true)
+            let actual = try await listen(on: address, overTLS: true)
             state.withLock { $0.tlsAddresses.append(actual) }
         }
         for address in settings.admin.listen {
-            guard let wanted = SocketAddress("\(address)") else { continue }
-            let actual = try await listen(on: wanted, isAdminOnly: true)
+            let actual = try await listen(on: address, isAdminOnly: true)
             state.withLock { $0.adminAddresses.append(actual) }
         }
         return addresses
     }
 
     /// Whether `address` is the IPv6 half of `localhost`, whose IPv4 half has a listener as well.
-    private func isSpare(_ address: ListenAddress, in all: [ListenAddress]) -> Bool {
-        address == .loopback6(address.port) && all.contains(.loopback4(address.port))
+    private func isSpare(_ address: SocketAddress, in all: [SocketAddress]) -> Bool {
+        address == .loopbackIPv6(port: address.port) && all.contains(.loopback(port: address.port))
     }
 
     var contexts: [LoopBound<LoopContext>] { state.withLock { $0.contexts } }

@@ -72,8 +72,6 @@ package final class ProxyConfiguration: Sendable {
 
     /// Whether a client at `address` is served: on this machine always, elsewhere if the access list contains it.
     func allows(_ address: SocketAddress) -> Bool {
-        if address.isLoopback || address.isUnix { return true }
-        guard let client = IPAddress(address.host) else { return false }
-        return settings.access.allow.contains { $0.contains(client) }
+        address.isLoopback || settings.access.allow.contains { $0.contains(address) }
     }
 }

@@ -54,7 +54,7 @@ package final class Scenario: Sendable {
         let origin = try await ScriptedOrigin.start(on: loop)
         let directory = onDisk ? FreshDirectory() : nil
         var settings = Settings()
-        settings.listen = [.loopback4(0)]
+        settings.listen = [.loopback(port: 0)]
         settings.threads = 2
         settings.cache.path = directory.map { .path($0.path) } ?? .none
         settings.admin.socket = .none

@@ -10,7 +10,7 @@ package import Logging
 /// depends on the environment (a path, the environment's proxies) is `automatic` here and is replaced by
 /// `SettingsLoader` first.
 package struct Settings: Sendable {
-    package var listen = [ListenAddress.loopback4(3128), ListenAddress.loopback6(3128)]
+    package var listen = [SocketAddress.loopback(port: 3128), .loopbackIPv6(port: 3128)]
     /// Number of event loops; nil means one per core.
     package var threads: Int?
     package var admin = Admin()
@@ -50,7 +50,7 @@ package struct Settings: Sendable {
         /// Whether all users of this machine may open lanes, over a second socket.
         package var lanes = true
         /// TCP addresses for the admin surface alone.
-        package var listen: [ListenAddress] = []
+        package var listen: [SocketAddress] = []
         /// The bearer token that authorises changes over TCP; nil disallows them.
         package var token: Secret?
     }
@@ -200,7 +200,7 @@ package struct Settings: Sendable {
 
     /// Listeners with TLS.
     package struct TLS: Sendable {
-        package var listen: [ListenAddress] = []
+        package var listen: [SocketAddress] = []
         /// PEM files: the certificate followed by its chain, and its key.
         package var certificate: String?
         package var key: String?
@@ -239,7 +239,7 @@ extension Settings {
     package func listensOnIPv4(port: UInt16) -> Bool {
         // The system's choices differ from one another.
         port != 0
-            && [listen, tls.listen, admin.listen].joined().contains { $0.port == port && !$0.address.isV6 }
+            && [listen, tls.listen, admin.listen].joined().contains { $0.port == port && $0.isIPv4 }
     }
 }
 

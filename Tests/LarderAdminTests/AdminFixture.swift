@@ -43,7 +43,7 @@ final class AdminFixture: Sendable {
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         socketPath = directory + "/a.sock"
         var settings = Settings()
-        settings.listen = [.loopback4(0)]
+        settings.listen = [.loopback(port: 0)]
         settings.threads = 2
         settings.cache.path = .path(directory + "/store/larder.db")
         settings.cache.disk = .mebibytes(64)

@@ -135,7 +135,7 @@ struct AdminGuardTests {
     }
 
     @Test func `no path leads out of the pages`() async throws {
-        try await AdminFixture.run({ $0.admin.listen = [.loopback4(0)] }) { daemon throws in
+        try await AdminFixture.run({ $0.admin.listen = [.loopback(port: 0)] }) { daemon throws in
             let admin = try #require(daemon.daemon.proxy.adminAddresses.first).port
             for port in [daemon.port, admin] {
                 for path in [
@@ -150,7 +150,7 @@ struct AdminGuardTests {
     }
 
     @Test func `a listener of the admin surface forwards nothing`() async throws {
-        try await AdminFixture.run({ $0.admin.listen = [.loopback4(0)] }) { daemon throws in
+        try await AdminFixture.run({ $0.admin.listen = [.loopback(port: 0)] }) { daemon throws in
             let admin = try #require(daemon.daemon.proxy.adminAddresses.first).port
             #expect(try daemon.send("GET", "/-/status", port: admin).status == 200)
             #expect(try daemon.send("GET", "/", port: admin).status == 200)

@@ -160,7 +160,7 @@ struct AdminStatusTests {
 
     @Test func `without IPv6 the other half of localhost is enough`() async throws {
         // Port 0 is another one for each address, so this only says that both halves may be asked for.
-        try await AdminFixture.run({ $0.listen = [.loopback4(0), .loopback6(0)] }) { daemon throws in
+        try await AdminFixture.run({ $0.listen = [.loopback(port: 0), .loopbackIPv6(port: 0)] }) { daemon throws in
             #expect(!daemon.daemon.proxy.addresses.isEmpty)
         }
     }

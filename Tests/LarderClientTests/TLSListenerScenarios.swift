@@ -39,7 +39,7 @@ struct TLSListenerScenarios {
     ) async throws {
         let files = try Files()
         try await Scenario.run { settings, _ in
-            settings.tls.listen = [.loopback4(0)]
+            settings.tls.listen = [.loopback(port: 0)]
             settings.tls.certificate = files.certificate
             settings.tls.key = files.key
             configure(&settings)

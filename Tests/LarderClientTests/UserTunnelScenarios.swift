@@ -206,7 +206,7 @@ struct UserTunnelScenarios {
         try await Scenario.run { settings, origin in
             UserScenarios.asking(&settings)
             settings.threads = 1
-            settings.tls.listen = [.loopback4(0)]
+            settings.tls.listen = [.loopback(port: 0)]
             settings.tls.certificate = files.certificate
             settings.tls.key = files.key
             settings.tls.clientCA = files.team

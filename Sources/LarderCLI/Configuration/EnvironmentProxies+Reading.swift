@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderIO
 import LarderSettings
 import LarderUpstream
 
@@ -10,7 +11,7 @@ extension EnvironmentProxies {
     /// A proxy that is Larder itself is left out, since a shell configured to use Larder may well start it; a note
     /// reports it.
     init(
-        environment: [String: String], listening: [ListenAddress], problems: inout [SettingsProblem],
+        environment: [String: String], listening: [SocketAddress], problems: inout [SettingsProblem],
         notes: inout [String]
     ) {
         self.init()
@@ -34,7 +35,7 @@ extension EnvironmentProxies {
     }
 
     private static func proxy(
-        _ names: [String], _ environment: [String: String], _ listening: [ListenAddress],
+        _ names: [String], _ environment: [String: String], _ listening: [SocketAddress],
         _ problems: inout [SettingsProblem], _ notes: inout [String]
     ) -> ParentAddress? {
         guard let name = names.first(where: { environment[$0]?.isEmpty == false }), let text = environment[name] else {
@@ -55,7 +56,7 @@ extension EnvironmentProxies {
         return proxy
     }
 
-    private static func isOwn(_ proxy: ParentAddress, _ listening: [ListenAddress]) -> Bool {
+    private static func isOwn(_ proxy: ParentAddress, _ listening: [SocketAddress]) -> Bool {
         HostPattern.isLoopbackName(proxy.host) && listening.contains { $0.port == proxy.port }
     }
 }

@@ -4,19 +4,18 @@ extension SocketAddress {
     /// How many bits an address of this kind has; 0 for a Unix socket.
     package var bitCount: Int { isIPv4 ? 32 : isIPv6 ? 128 : 0 }
 
-    /// Whether this address begins with the first `bits` bits of `network`. Never, if they are of different kinds.
-    package func isIn(_ network: SocketAddress, bits: Int) -> Bool {
-        switch (storage, network.storage) {
-        case (.ipv4(let own, _), .ipv4(let other, _)):
-            SocketAddress.share(UInt64(own) << 32, UInt64(other) << 32, bits: min(bits, 32))
-        case (.ipv6(let high, let low, _, _), .ipv6(let otherHigh, let otherLow, _, _)):
-            SocketAddress.share(high, otherHigh, bits: min(bits, 64))
-                && SocketAddress.share(low, otherLow, bits: max(0, bits - 64))
-        default: false
+    /// The address with all but its first `bits` bits cleared, without port and scope. A Unix address stays as it is.
+    package func masked(to bits: Int) -> SocketAddress {
+        switch storage {
+        case .ipv4(let number, _): SocketAddress(ipv4: number & ~(UInt32.max >> bits), port: 0)
+        case .ipv6(let high, let low, _, _):
+            SocketAddress(ipv6: high & ~(UInt64.max >> bits), low & ~(UInt64.max >> max(0, bits - 64)), port: 0)
+        case .unix: self
         }
     }
 
-    private static func share(_ a: UInt64, _ b: UInt64, bits: Int) -> Bool {
-        bits <= 0 || (a ^ b) >> UInt64(64 - min(bits, 64)) == 0
+    /// Whether this address begins with the first `bits` bits of `network`. Never, if they are of different kinds.
+    package func isIn(_ network: SocketAddress, bits: Int) -> Bool {
+        !isUnix && bitCount == network.bitCount && masked(to: bits) == network.masked(to: bits)
     }
 }

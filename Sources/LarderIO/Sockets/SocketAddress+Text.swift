@@ -52,23 +52,6 @@ extension SocketAddress {
         self.init(host: host, port: port)
     }
 
-    /// Where to listen, as in settings: what `init(_:)` takes, and for the host also `localhost` (127.0.0.1) and
-    /// `*` or nothing (every address of the machine, IPv4 and IPv6).
-    package init?(listening text: some StringProtocol) {
-        if let address = SocketAddress(text) {
-            self = address
-            return
-        }
-        guard let colon = text.lastIndex(of: ":"), let port = Self.port(text[text.index(after: colon)...]) else {
-            return nil
-        }
-        switch text[..<colon].lowercased() {
-        case "localhost": self = .loopback(port: port)
-        case "*", "": self.init(ipv6: 0, 0, port: port)
-        default: return nil
-        }
-    }
-
     private static func port(_ text: some StringProtocol) -> UInt16? {
         let isNumber = (1...5).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
         return isNumber ? UInt16(text) : nil

@@ -37,6 +37,8 @@ package struct SocketAddress: Hashable, Sendable {
 
     package static func loopback(port: UInt16) -> SocketAddress { SocketAddress(ipv4: 0x7F00_0001, port: port) }
 
+    package static func loopbackIPv6(port: UInt16) -> SocketAddress { SocketAddress(ipv6: 0, 1, port: port) }
+
     package var isUnix: Bool { if case .unix = storage { true } else { false } }
 
     package var isIPv4: Bool { if case .ipv4 = storage { true } else { false } }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderHTTP
+import LarderIO
 import LarderRules
 
 /// Constraints between settings that are each valid by themselves.
@@ -143,11 +144,10 @@ enum SettingsChecks {
     private static func checkLoops(_ settings: Settings, _ reader: inout SettingsReader) {
         for service in settings.services {
             let target = service.baseURL.target
-            let host = target.host.hasPrefix("[") ? String(target.host.dropFirst().dropLast()) : target.host
+            let address = SocketAddress(host: target.host, port: target.port)
             let isOwn = settings.listen.contains { own in
-                guard own.port == target.port else { return false }
-                return IPAddress(host).map { $0 == own.address }
-                    ?? (HostPattern.isLoopbackName(host) && own.address.isLoopback)
+                address.map { $0 == own }
+                    ?? (own.port == target.port && own.isLoopback && HostPattern.isLoopbackName(target.host))
             }
             guard isOwn else { continue }
             refuse(

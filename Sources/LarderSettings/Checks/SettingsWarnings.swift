@@ -2,6 +2,7 @@
 
 import Larder
 import LarderHTTP
+import LarderIO
 
 /// Valid settings that cannot work, as far as the configuration alone shows.
 enum SettingsWarnings {
@@ -31,9 +32,9 @@ enum SettingsWarnings {
         ]
         let all = lists.flatMap(\.1)
         for (setting, list) in lists {
-            for one in list where one.port != 0 && !one.address.isUnspecified {
+            for one in list where one.port != 0 && !one.isUnspecified {
                 let wide = all.first {
-                    $0.port == one.port && $0.address.isUnspecified && $0.address.isV6 == one.address.isV6
+                    $0.port == one.port && $0.isUnspecified && $0.isIPv6 == one.isIPv6
                 }
                 guard let wide else { continue }
                 warn(
@@ -45,7 +46,7 @@ enum SettingsWarnings {
     }
 
     private static func checkAccess(_ settings: Settings, _ reader: inout SettingsReader) {
-        if let open = settings.listen.first(where: { !$0.address.isLoopback }), settings.access.allow.isEmpty {
+        if let open = settings.listen.first(where: { !$0.isLoopback }), settings.access.allow.isEmpty {
             warn(
                 "listen", found: "\(SettingsProblem.quoted("\(open)")), where clients of other machines are refused",
                 expected: "addresses in `access.allow`",
@@ -177,7 +178,7 @@ enum SettingsWarnings {
     ) {
         guard let webhook = block.onChange?.value?.webhook, let url = try? TargetURI(webhook.reveal()),
             url.scheme == .http, !HostPattern.isLoopbackName(url.host),
-            IPAddress(url.host)?.isLoopback != true, webhook.reference != nil || url.pathAndQuery.contains("?")
+            webhook.reference != nil || url.pathAndQuery.contains("?")
         else { return }
         warn(
             setting + ".onChange.webhook",

@@ -173,20 +173,20 @@ extension SettingKind where Value == [TLSIdentityFiles] {
     }
 }
 
-extension SettingKind where Value == [ListenAddress] {
+extension SettingKind where Value == [SocketAddress] {
     static func listenAddresses(count: ClosedRange<Int>) -> SettingKind {
-        let one = SettingKind<[ListenAddress]>.text(
+        let one = SettingKind<[SocketAddress]>.text(
             "address", expected: "an IP address and a port, as `127.0.0.1:3128`, `[::1]:3128` or `localhost:3128`",
             show: { .list($0.map { .text($0.description) }) },
             parse: { scalar in
-                if let addresses = ListenAddress.read(scalar.text) { return .success(addresses) }
+                if let addresses = SocketAddress.listeners(scalar.text) { return .success(addresses) }
                 if HostAndPort.decimalPort(scalar.text) != nil {
                     return .failure(TextRefusal(suggestion: "127.0.0.1:\(scalar.text)"))
                 }
-                if IPAddress(scalar.text)?.isV6 == true {
+                if SocketAddress(bare: scalar.text)?.isIPv6 == true {
                     return .failure(TextRefusal(suggestion: "[\(scalar.text)]:3128"))
                 }
-                if IPAddress(scalar.text) != nil {
+                if SocketAddress(bare: scalar.text) != nil {
                     return .failure(TextRefusal(suggestion: "\(scalar.text):3128"))
                 }
                 if let port = HostAndPort.decimalPort(scalar.text.drop { $0 == "*" || $0 == ":" }) {
@@ -205,7 +205,7 @@ extension SettingKind where Value == [ListenAddress] {
                 }
                 return .failure(TextRefusal())
             })
-        let many = SettingKind<[[ListenAddress]]>.list(of: one, count: count)
+        let many = SettingKind<[[SocketAddress]]>.list(of: one, count: count)
         return SettingKind(
             "list of addresses", expected: many.expected, bounds: many.bounds,
             read: { node, reader in many.read(node, &reader).map { $0.flatMap { $0 } } },

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderIO
 package import LarderShared
 
 /// Where the engine is.
@@ -38,9 +39,9 @@ package struct EngineURL: Sendable, Equatable, CustomStringConvertible {
     }
 
     private static func node(_ text: Substring) -> EngineNode? {
-        guard let (host, port) = HostAndPort.split(text), HostPattern.isHostName(host) || IPAddress(host) != nil else {
-            return nil
-        }
+        guard let (host, port) = HostAndPort.split(text),
+            HostPattern.isHostName(host) || SocketAddress(bare: host) != nil
+        else { return nil }
         return .tcp(host: host, port: port ?? 6379)
     }
 

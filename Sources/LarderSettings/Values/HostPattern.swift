@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderIO
+
 /// One host, or all hosts below a domain: `api.github.com`, `*.example.com`, `localhost:8080`.
 ///
 /// Names are compared without case; without a port every port matches. `*.example.com` does not match `example.com`
@@ -20,7 +22,7 @@ package struct HostPattern: Hashable, Sendable {
     package init?(_ text: String) {
         let isWild = text.hasPrefix("*.")
         guard let (host, port) = HostAndPort.split(isWild ? text.dropFirst(2) : Substring(text)) else { return nil }
-        guard IPAddress(host).map({ _ in !isWild }) ?? HostPattern.isHostName(host) else { return nil }
+        guard SocketAddress(bare: host).map({ _ in !isWild }) ?? HostPattern.isHostName(host) else { return nil }
         self.init(host: host, coversSubdomains: isWild, port: port)
     }
 
@@ -42,7 +44,7 @@ package struct HostPattern: Hashable, Sendable {
     /// Whether `host` is `localhost`, a name below it, or a loopback address.
     package static func isLoopbackName(_ host: String) -> Bool {
         let name = bare(host)
-        return name == "localhost" || name.hasSuffix(".localhost") || IPAddress(name)?.isLoopback == true
+        return name == "localhost" || name.hasSuffix(".localhost") || SocketAddress(bare: name)?.isLoopback == true
     }
 
     /// Whether `text` is made of labels of letters, digits, `-` and `_`, none of them empty but a trailing one.

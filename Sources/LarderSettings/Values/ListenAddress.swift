@@ -1,36 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An address and port to listen on.
-package struct ListenAddress: Hashable, Sendable {
-    package var address: IPAddress
-    /// 0 lets the system choose.
-    package var port: UInt16
+package import LarderIO
 
-    package init(address: IPAddress, port: UInt16) {
-        self.address = address
-        self.port = port
+extension SocketAddress {
+    /// A numeric address without brackets, zone or port.
+    init?(bare text: some StringProtocol, port: UInt16 = 0) {
+        guard !text.utf8.contains(where: { "[%".utf8.contains($0) }) else { return nil }
+        self.init(host: text, port: port)
     }
 
-    package static func loopback4(_ port: UInt16) -> ListenAddress {
-        ListenAddress(address: IPAddress(v4: [127, 0, 0, 1]), port: port)
-    }
-
-    package static func loopback6(_ port: UInt16) -> ListenAddress {
-        ListenAddress(address: IPAddress(v6: [UInt8](repeating: 0, count: 15) + [1]), port: port)
-    }
-
-    /// The addresses of `host:port`: one, or both loopback addresses for `localhost`; nil when it is neither that nor
-    /// an IP address with a port (IPv6 in brackets).
-    package static func read(_ text: String) -> [ListenAddress]? {
+    /// Where to listen for `host:port`: one address, or both loopback addresses for `localhost`; nil when it is neither
+    /// that nor an IP address with a port (IPv6 in brackets).
+    package static func listeners(_ text: String) -> [SocketAddress]? {
         guard let (host, port) = HostAndPort.split(text), let port else { return nil }
-        if host.lowercased() == "localhost" { return [loopback4(port), loopback6(port)] }
-        guard let address = IPAddress(host) else { return nil }
-        return [ListenAddress(address: address, port: port)]
+        if host.lowercased() == "localhost" { return [loopback(port: port), loopbackIPv6(port: port)] }
+        return SocketAddress(bare: host, port: port).map { [$0] }
     }
-}
-
-extension ListenAddress: CustomStringConvertible {
-    package var description: String { address.isV6 ? "[\(address)]:\(port)" : "\(address):\(port)" }
 }
 
 /// Splits the `host[:port]` of an authority (RFC 3986 §3.2).
@@ -44,7 +29,7 @@ enum HostAndPort {
             guard let close = text.firstIndex(of: "]") else { return nil }
             host = text[text.index(after: text.startIndex)..<close]
             rest = text[text.index(after: close)...]
-            guard IPAddress(host)?.isV6 == true else { return nil }
+            guard SocketAddress(bare: host)?.isIPv6 == true else { return nil }
         } else {
             let colon = text.firstIndex(of: ":") ?? text.endIndex
             host = text[..<colon]

@@ -28,11 +28,16 @@ struct SocketAddressTests {
     }
 
     @Test(arguments: [
-        ("localhost:3128", "127.0.0.1:3128"), ("*:80", "[::]:80"), (":80", "[::]:80"), ("0.0.0.0:80", "0.0.0.0:80"),
-        ("example.org:80", nil), ("localhost", nil), ("*:x", nil),
+        ("192.0.2.7", 24, "192.0.2.0"), ("192.0.2.7", 32, "192.0.2.7"), ("192.0.2.7", 0, "0.0.0.0"),
+        ("2001:db8::1", 32, "2001:db8::"), ("2001:db8:0:1::ff", 120, "2001:db8:0:1::"), ("2001:db8::1", 0, "::"),
+        ("2001:db8:0:1::1", 64, "2001:db8:0:1::"), ("2001:db8::1", 128, "2001:db8::1"), ("fe80::1%1", 128, "fe80::1"),
     ])
-    func `places to listen may be written shorter`(text: String, expected: String?) {
-        #expect(SocketAddress(listening: text)?.description == expected)
+    func `a network is an address's first bits`(host: String, bits: Int, expected: String) throws {
+        let address = try #require(SocketAddress(host: host, port: 80))
+        let network = address.masked(to: bits)
+        #expect(network.host == expected && network.port == 0)
+        #expect(address.isIn(network, bits: bits))
+        #expect(!SocketAddress(unixPath: "/run/x").isIn(network, bits: bits))
     }
 
     /// Letters for what an address is: loopback, unspecified, link-local, private, multicast, broadcast, metadata,

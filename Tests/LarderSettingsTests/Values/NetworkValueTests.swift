@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderHTTP
+import LarderIO
 import LarderSettings
 import Testing
 
@@ -11,15 +12,15 @@ struct NetworkValueTests {
         ("localhost:80", ["127.0.0.1:80", "[::1]:80"]), ("0.0.0.0:65535", ["0.0.0.0:65535"]),
     ])
     func `an address to listen on has a port`(text: String, addresses: [String]) {
-        #expect(ListenAddress.read(text)?.map(\.description) == addresses)
+        #expect(SocketAddress.listeners(text)?.map(\.description) == addresses)
     }
 
     @Test(arguments: [
         "", ":80", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:+1", "::1:80", "[127.0.0.1]:80",
-        "example.com:80", "[::1]80", "127.1:80", "127.0.0.1:080000",
+        "example.com:80", "[::1]80", "127.1:80", "127.0.0.1:080000", "[fe80::1%1]:80", "[::ffff:192.0.2.1]:80",
     ])
     func `what is no address to listen on is refused`(text: String) {
-        #expect(ListenAddress.read(text) == nil)
+        #expect(SocketAddress.listeners(text) == nil)
     }
 
     @Test(arguments: [
@@ -27,16 +28,17 @@ struct NetworkValueTests {
         ("192.0.2.7", "192.0.2.8", false), ("0.0.0.0/0", "203.0.113.9", true), ("0.0.0.0/0", "::1", false),
         ("fd00::/8", "fdff::1", true), ("fd00::/8", "fc00::1", false), ("::/0", "2001:db8::", true),
         ("192.0.2.128/25", "192.0.2.200", true), ("192.0.2.128/25", "192.0.2.100", false),
-        ("192.0.2.7", "::ffff:192.0.2.7", true),
+        ("192.0.2.7", "::ffff:192.0.2.7", true), ("fe80::/10", "fe80::1%1", true),
     ])
     func `a range has the addresses that share its first bits`(range: String, address: String, isInside: Bool) throws {
         let range = try AddressRange.read(range).get()
-        #expect(range.contains(try #require(IPAddress(address))) == isInside)
+        #expect(range.contains(try #require(SocketAddress(host: address, port: 80))) == isInside)
     }
 
     @Test(arguments: [
         ("example.com", AddressRange.Failure.notAnAddress), ("192.0.2.0/33", .badLength), ("192.0.2.0/", .badLength),
-        ("192.0.2.0/+8", .badLength), ("fd00::/129", .badLength),
+        ("192.0.2.0/+8", .badLength), ("fd00::/129", .badLength), ("[fd00::]/8", .notAnAddress),
+        ("fe80::1%1", .notAnAddress), ("192.0.2.0/0024", .badLength),
     ])
     func `what is no range is refused`(text: String, failure: AddressRange.Failure) {
         #expect(AddressRange.read(text) == .failure(failure))
