@@ -10,23 +10,16 @@ extension Settings {
     /// the service itself names a proxy.
     package func parentProxy(for service: ServiceSettings?, origin: TargetURI) -> ParentAddress? {
         if case .proxy(let address)? = service?.parent { return address }
-        let address: ParentAddress?
-        var exempt = upstream.noProxy
-        switch service?.parent ?? upstream.parent {
-        case .none: return nil
-        case .proxy(let named): address = named
-        case .environment:
-            let proxies = upstream.environment
-            if proxies.bypassesAll { return nil }
-            address = origin.scheme == .https ? proxies.https : proxies.http
-            exempt += proxies.bypass
-        }
+        let address: ParentAddress? =
+            switch service?.parent ?? upstream.parent {
+            case .none: nil
+            case .proxy(let named): named
+            case .environment: upstream.environment.proxy(for: origin)
+            }
         // Usually there is none, and the exemptions do not matter.
         guard let address else { return nil }
         let (host, port) = (origin.host, origin.port)
-        if HostPattern.isLoopbackName(host) || exempt.contains(where: { $0.matches(host: host, port: port) }) {
-            return nil
-        }
-        return address
+        let isExempt = upstream.noProxy.contains { $0.matches(host: host, port: port) }
+        return isExempt || HostPattern.isLoopbackName(host) ? nil : address
     }
 }

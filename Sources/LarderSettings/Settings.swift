@@ -2,6 +2,7 @@
 
 package import LarderHTTP
 package import LarderIO
+package import LarderUpstream
 package import Logging
 
 /// The daemon's settings: every value of the configuration, read once and passed down.
@@ -166,7 +167,7 @@ package struct Settings: Sendable {
         /// Hosts that are reached without `parent`.
         package var noProxy: [HostPattern] = []
         /// The proxies for `parent: environment` in this process; filled in by `SettingsLoader`.
-        package var environment = EnvironmentProxies()
+        package var environment = ProxyRules()
         package var breaker = Breaker()
         /// The longest backoff by an origin's `Retry-After`.
         package var retryAfterLimit = Duration.seconds(60)

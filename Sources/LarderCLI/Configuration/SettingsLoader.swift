@@ -2,6 +2,7 @@
 
 import Glibc
 package import LarderSettings
+import LarderUpstream
 
 /// Reads the configuration: at start, for a check, and on every reload.
 package struct SettingsLoader: Sendable {
@@ -76,7 +77,7 @@ package struct SettingsLoader: Sendable {
         problems += reader.problems.map(origins.asWritten)
         declare(in: &settings)
         problems += namesakes
-        settings.upstream.environment = EnvironmentProxies(
+        settings.upstream.environment = ProxyRules(
             environment: usesEnvironment(settings) ? environment : [:], listening: settings.listen,
             problems: &problems, notes: &notes)
         let places = ["cache.path": settings.cache.path.path, "admin.socket": settings.admin.socket.path]

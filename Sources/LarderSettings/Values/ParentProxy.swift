@@ -10,16 +10,3 @@ package enum ParentProxy: Sendable, Equatable {
     case none
     case proxy(ParentAddress)
 }
-
-/// The proxies in the process's environment.
-package struct EnvironmentProxies: Sendable, Equatable {
-    /// For http origins.
-    package var http: ParentAddress?
-    /// For https origins.
-    package var https: ParentAddress?
-    package var bypass: [HostPattern] = []
-    /// Whether `no_proxy` is `*`.
-    package var bypassesAll = false
-
-    package init() {}
-}

@@ -32,10 +32,34 @@ struct ParentProxyTests {
         #expect(try parent("http://a.test/", settings) == nil)
     }
 
+    @Test(arguments: [
+        ("10.1.2.3", true), ("11.1.2.3", false), ("[2001:db8::5]", true), ("[2001:db9::5]", false),
+        ("192.0.2.7:8080", true), ("192.0.2.7", false), ("[fd00::1]:8080", true), ("[fd00::1]", false),
+        ("[fd00::2]", true), ("dot.test.", true), ("a.dot.test", true),
+    ])
+    func `no_proxy has networks, addresses and ports`(authority: String, isDirect: Bool) throws {
+        let exempt = "10.0.0.0/8, 2001:db8::/32,192.0.2.7:8080,[fd00::1]:8080,fd00::2,dot.test,10.0.0.0/33"
+        let fixture = try ConfigurationFixture(
+            nil, environment: ["http_proxy": "http://proxy.test:8080", "no_proxy": exempt])
+        let loaded = try fixture.loader.load()
+        #expect(try parent("http://\(authority)/", loaded.settings) == (isDirect ? nil : "http://proxy.test:8080"))
+        #expect(loaded.notes == ["no_proxy: `10.0.0.0/33` is neither a host nor an address and is not looked at"])
+    }
+
+    @Test func `an empty variable is none`() throws {
+        let settings = try load(environment: [
+            "http_proxy": "http://proxy.test:8080", "https_proxy": "", "HTTPS_PROXY": "secure.test:8081",
+            "no_proxy": "", "NO_PROXY": "a.test",
+        ])
+        #expect(try parent("http://a.test/", settings) == nil)
+        #expect(try parent("http://b.test/", settings) == "http://proxy.test:8080")
+        #expect(try parent("https://b.test/", settings) == "http://secure.test:8081")
+    }
+
     @Test func `a proxy that is Larder itself is left out, and a note says so`() throws {
         let fixture = try ConfigurationFixture(nil, environment: ["http_proxy": "http://localhost:3128/"])
         let loaded = try fixture.loader.load()
-        #expect(loaded.settings.upstream.environment.http == nil)
+        #expect(try parent("http://a.test/", loaded.settings) == nil)
         #expect(loaded.notes == ["http_proxy names Larder itself (http://localhost:3128) and is not used"])
     }
 
