@@ -21,9 +21,9 @@ package struct ParentAddress: Hashable, Sendable {
         case form
     }
 
-    /// Reads `http://[user:password@]host[:port][/]`; the port defaults to 80. The scheme may be missing, as often in
-    /// `http_proxy`, when `needsScheme` is false.
-    package init(reading text: String, needsScheme: Bool = true) throws(Failure) {
+    /// Reads `http://[user:password@]host[:port][/]`. The scheme may be missing, as often in `http_proxy`, when
+    /// `needsScheme` is false.
+    package init(reading text: String, needsScheme: Bool = true, defaultPort: UInt16 = 80) throws(Failure) {
         var rest = text[...]
         if let mark = text.firstRange(of: "://") {
             let scheme = text[..<mark.lowerBound].lowercased()
@@ -38,7 +38,10 @@ package struct ParentAddress: Hashable, Sendable {
             authorization = "Basic " + Base64Text.encoded(PercentText.octets(of: rest[..<at].utf8, isForm: false))
             rest = rest[rest.index(after: at)...]
         }
-        guard !rest.utf8.contains(where: { "/?#".utf8.contains($0) }), let uri = try? TargetURI("http://\(rest)/")
+        if rest.hasSuffix(":") { rest = rest.dropLast() }
+        let port = rest.hasSuffix("]") || !rest.contains(":") ? ":\(defaultPort)" : ""
+        guard !rest.utf8.contains(where: { "/?#".utf8.contains($0) }),
+            let uri = try? TargetURI("http://\(rest)\(port)/")
         else {
             throw .form
         }
@@ -46,8 +49,11 @@ package struct ParentAddress: Hashable, Sendable {
         self.init(host: host, port: uri.port, authorization: authorization)
     }
 
+    /// Host and port, as in a request's `Host`.
+    package var authority: String { "\(host.contains(":") ? "[\(host)]" : host):\(port)" }
+
     /// Without the credentials, so it may be shown.
-    package var url: String { "http://\(host.contains(":") ? "[\(host)]" : host):\(port)" }
+    package var url: String { "http://\(authority)" }
 }
 
 extension ParentAddress: CustomStringConvertible {

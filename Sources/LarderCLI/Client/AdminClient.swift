@@ -4,6 +4,7 @@ import Glibc
 import Larder
 import LarderHTTP
 import LarderIO
+import LarderUpstream
 
 /// Sends requests to a running daemon over its Unix socket, and where this user may not use that, over TCP, which
 /// allows reading but no changes.

@@ -6,6 +6,7 @@ import Glibc
 import Larder
 import LarderAdmin
 import LarderHTTP
+import LarderUpstream
 
 /// The options of all commands that talk to a daemon.
 struct ClientOptions: ParsableArguments {
@@ -71,7 +72,7 @@ struct ClientOptions: ParsableArguments {
         let environment = ProcessInfo.processInfo.environment
         let text = url ?? (socket == nil ? environment["LARDER_URL"] : nil)
         if let text {
-            guard let place = TCPPlace(text) else {
+            guard let place = TCPPlace(daemon: text) else {
                 let shown = text.lastIndex(of: "@").map { "…\(text[$0...])" } ?? text
                 throw CommandFailure(
                     "'\(shown)' is no address of a daemon", advice: "write it as http://localhost:3128")

@@ -2,6 +2,7 @@
 
 import Glibc
 import LarderIO
+import LarderUpstream
 
 /// A blocking connection to a Unix socket, or over TCP. Commands do one thing after another and have no loop, which
 /// the streams of `LarderIO` belong to.
@@ -58,7 +59,7 @@ struct PlainStream: ~Copyable {
                 if connect(made, address.ai_addr, address.ai_addrlen) == 0 {
                     descriptor = made
                     host = place.authority
-                    credentials = place.credentials
+                    credentials = place.authorization
                     return
                 }
                 code = errno

@@ -4,6 +4,7 @@ import ArgumentParser
 import FoundationEssentials
 import Larder
 import LarderHTTP
+import LarderUpstream
 
 /// `larder get`
 struct Get: ParsableCommand {
@@ -126,7 +127,8 @@ extension ClientOptions {
         let client = try adminClient()
         if client.isOverTCP, let place = client.place { return place }
         let variables = try proxyVariables([:])
-        guard let url = variables.values.first(where: { $0.name == "http_proxy" })?.value, let place = TCPPlace(url)
+        guard let url = variables.values.first(where: { $0.name == "http_proxy" })?.value,
+            let place = TCPPlace(daemon: url)
         else {
             throw CommandFailure("the daemon has no TCP address that clients could use", advice: "add one to `listen`")
         }

@@ -4,6 +4,7 @@ import Glibc
 import LarderIO
 import LarderProxy
 import LarderStores
+import LarderUpstream
 
 /// Why the daemon could not start, as the command reports it.
 enum StartFailure {

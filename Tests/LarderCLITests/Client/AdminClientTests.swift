@@ -4,6 +4,7 @@ import Foundation
 import Glibc
 import Larder
 import LarderHTTP
+import LarderUpstream
 import Testing
 
 @testable import LarderCLI

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Larder
+import LarderUpstream
 import Logging
 import Testing
 
@@ -40,18 +41,21 @@ struct WatchingTextTests {
 
     @Test(arguments: [
         ("http://localhost:3128", "localhost:3128"), ("http://localhost:3128/", "localhost:3128"),
-        ("127.0.0.1:9", "127.0.0.1:9"), ("http://[::1]:9", "[::1]:9"), ("localhost", "localhost:3128"),
+        ("127.0.0.1:9", "127.0.0.1:9"), ("localhost:80", "localhost:80"), ("[::1]", "[::1]:3128"),
+        ("http://[::1]:9", "[::1]:9"), ("localhost", "localhost:3128"),
         ("http://anna:p%40ss@[::1]:9", "[::1]:9"), ("anna:p@ss@localhost", "localhost:3128"),
     ])
-    func `a daemon's address`(text: String, authority: String) { #expect(TCPPlace(text)?.authority == authority) }
+    func `a daemon's address`(text: String, authority: String) {
+        #expect(TCPPlace(daemon: text)?.authority == authority)
+    }
 
-    @Test(arguments: ["", "https://localhost:3128", "http://localhost:3128/x", "localhost:x", ":3128", "a:b@"])
-    func `what is no address of a daemon`(text: String) { #expect(TCPPlace(text) == nil) }
+    @Test(arguments: ["", "https://localhost:3128", "http://localhost:3128/x", "localhost:x", ":3128", "a:b@", "a b"])
+    func `what is no address of a daemon`(text: String) { #expect(TCPPlace(daemon: text) == nil) }
 
     @Test func `name and password of a daemon's address`() {
-        let place = TCPPlace("http://anna:flour%3A%201%20kg+@localhost:9")
-        #expect(place?.credentials == "Basic YW5uYTpmbG91cjogMSBrZys=")
-        #expect(TCPPlace("localhost:9")?.credentials == nil)
+        let place = TCPPlace(daemon: "http://anna:flour%3A%201%20kg+@localhost:9")
+        #expect(place?.authorization == "Basic YW5uYTpmbG91cjogMSBrZys=")
+        #expect(TCPPlace(daemon: "localhost:9")?.authorization == nil)
     }
 
     private static let note = """
