@@ -7,9 +7,10 @@
 # file arithmetic conversions indexes reason
 LarderHTTP/ContentChunk.swift 15 6 5 lengths and offsets are those of chunks in memory, compared with their counts before they are used
 LarderHTTP/Fields/CivilDate.swift 44 2 0 years have four digits where they are read, and are those of a Timestamp (1677 to 2262) elsewhere
-LarderHTTP/Fields/DateReader.swift 21 2 6 each step compares the position with the count first; numbers have as many digits as are asked for, at most 4
+LarderHTTP/Fields/DateReader.swift 16 3 1 each step compares the position with the count first; numbers have as many digits as are asked for, at most 4
 LarderHTTP/Fields/Fields.swift 13 5 15 positions are those of lines it has itself, of heads that are bounded in 32 bits
 LarderHTTP/Fields/HTTPDate.swift 11 3 1 what is read has four digits for a year; what is written is within 1677 to 2262
+LarderHTTP/Fields/ISOTime.swift 4 1 0 what is read has four digits for a year, two for the rest, and must fit a Timestamp; what is written is within 1677 to 2262
 LarderHTTP/Fields/ListGrammar.swift 1 0 3 positions stay below the count, which each loop compares first
 LarderHTTP/Fields/Parameters.swift 9 0 8 positions stay below the count, which each loop compares first
 LarderHTTP/Fields/QuotedString.swift 8 0 5 positions stay below the count, which each loop compares first

@@ -15,7 +15,7 @@ extension JSONValue {
     static func strings(_ values: [String]) -> JSONValue { .array(values.map { .string($0) }) }
 
     /// An instant in the form of RFC 3339, to the second.
-    static func time(_ time: Timestamp) -> JSONValue { .string(TimeText.iso(time)) }
+    static func time(_ time: Timestamp) -> JSONValue { .string(ISOTime.string(time)) }
 
     /// A duration in seconds, to the millisecond.
     static func seconds(_ duration: Duration) -> JSONValue { .decimal(duration.inSeconds, places: 3) }
@@ -56,20 +56,4 @@ extension JSONValue {
 extension Duration {
     /// In seconds with their fraction.
     var inSeconds: Double { Double(wholeNanoseconds) / 1e9 }
-}
-
-/// Times for people and programs.
-enum TimeText {
-    /// `2026-01-31T12:00:00Z`
-    static func iso(_ time: Timestamp) -> String {
-        // `Thu, 01 Jan 1970 00:00:00 GMT` has every part; only their order and the month's name differ.
-        let parts = HTTPDate.string(time).split(separator: " ").map(String.init)
-        guard parts.count == 6, let month = months.firstIndex(of: parts[2]) else { return HTTPDate.string(time) }
-        let number = month + 1 < 10 ? "0\(month + 1)" : "\(month + 1)"
-        return "\(parts[3])-\(number)-\(parts[1])T\(parts[4])Z"
-    }
-
-    private static let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
 }

@@ -21,7 +21,7 @@ enum ExplainedCandidates {
             } else if variant.rendition != nil {
                 parts.append("transformed by the pipeline")
             }
-            parts.append("received \(TimeText.iso(stored.responseTime))")
+            parts.append("received \(ISOTime.string(stored.responseTime))")
             parts.append(situation.isInMemory && report.place == "memory" ? "in memory" : "on disk")
             if !report.selectors.isEmpty { parts.append("for " + report.selectors.joined(separator: ", ")) }
             return Explanation.Candidate(

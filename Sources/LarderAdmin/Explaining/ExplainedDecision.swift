@@ -246,7 +246,7 @@ struct ExplainedDecision {
             return ("The origin would be asked: nothing is stored for this URL." + loading, [wayIn(situation)])
         }
         return (
-            "The origin would be asked: its last response, at \(TimeText.iso(unstored.at)), was not stored "
+            "The origin would be asked: its last response, at \(ISOTime.string(unstored.at)), was not stored "
                 + "(\(unstored.reason.word))." + loading,
             [ExplainedStorage.remedy(unstored.reason, status: unstored.status, service: situation.service.name)]
         )

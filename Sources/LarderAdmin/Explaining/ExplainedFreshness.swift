@@ -18,7 +18,7 @@ enum ExplainedFreshness {
             fact("age on receipt", facts.correctedInitialAge, receipt(stored, situation.policy)),
             fact(
                 "time here", max(.zero, situation.now - stored.responseTime),
-                "since \(TimeText.iso(stored.responseTime))"),
+                "since \(ISOTime.string(stored.responseTime))"),
             situation.now < facts.usableFrom
                 ? Fact(name: "age now", value: "unknown", note: "the clock stands before the receipt of the response")
                 : fact("age now", age, "age on receipt + time here"),

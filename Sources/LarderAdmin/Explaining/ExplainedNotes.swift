@@ -12,7 +12,7 @@ enum ExplainedNotes {
         var notes = ReadingNote.notes(onRequest: situation.request.fields).map { line($0, "the request's ") }
         // While it keeps requests from the origin, the decision itself says so.
         if let failure = situation.failure, !RecentFailure(failure).isRecent(at: situation.now) {
-            notes.append("the last load failed at \(TimeText.iso(failure.at)): \(failure.error)")
+            notes.append("the last load failed at \(ISOTime.string(failure.at)): \(failure.error)")
         }
         if !situation.ignoredWishes.isEmpty {
             notes.append(

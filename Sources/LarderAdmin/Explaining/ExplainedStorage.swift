@@ -25,7 +25,7 @@ enum ExplainedStorage {
         }
         if let unstored = situation.unstored {
             let subject =
-                "the last response, \(unstored.status.rawValue) at \(TimeText.iso(unstored.at)), which was not stored"
+                "the last response, \(unstored.status.rawValue) at \(ISOTime.string(unstored.at)), which was not stored"
             let conditions = unstored.conditions.filter { isOfConcern($0, unstored.status, situation.keeping) }
                 .map { condition($0, unstored, situation.keeping) }
             return (subject, conditions + size(unstored))

@@ -16,11 +16,11 @@ enum ExplainedWait {
             guard let failure = situation.failure else { return ("retry-time", "", []) }
             return (
                 "retry-time",
-                "The origin failed at \(TimeText.iso(failure.at)) and is left alone for now; "
+                "The origin failed at \(ISOTime.string(failure.at)) and is left alone for now; "
                     + (meanwhile ?? "the error would be answered."),
                 [
                     "The error: \(failure.error)",
-                    "It is asked again from \(TimeText.iso(failure.retryAt)) on; `retryTime` in a configure block says how long that is.",
+                    "It is asked again from \(ISOTime.string(failure.retryAt)) on; `retryTime` in a configure block says how long that is.",
                 ]
             )
         case .held(let hold):
@@ -31,7 +31,7 @@ enum ExplainedWait {
                 case .retryAfter: "The origin has asked to be left alone (\(hold.status.map { "\($0)" } ?? "429"))"
                 }
             var advice = [
-                "It is asked again from \(TimeText.iso(situation.now + hold.remaining)) on.",
+                "It is asked again from \(ISOTime.string(situation.now + hold.remaining)) on.",
                 "To have it asked at once: send `Cache-Control: no-cache`, or `larder load URL`.",
             ]
             if hold.reason == .retryAfter {

@@ -146,23 +146,11 @@ enum HTTPArchive {
             method: method, url: target.string,
             requestFields: try Self.fields(request?["headers"], "\(place).request.headers"),
             requestContent: try Self.octets(request?["postData"], "_encoding", "\(place).request.postData"),
-            began: entry["startedDateTime"]?.string.flatMap(Self.time) ?? Timestamp(nanoseconds: 0),
+            began: entry["startedDateTime"]?.string.flatMap { ISOTime.parse($0) } ?? Timestamp(nanoseconds: 0),
             duration: .milliseconds(Int64(max(0, min(1e9, entry["time"]?.double ?? 0)))),
             status: Status(status),
             fields: fields,
             content: try Self.octets(content, "encoding", "\(place).response.content"))
-    }
-
-    /// A time in the form of RFC 3339, with or without fractions of a second.
-    private static func time(_ text: String) -> Timestamp? {
-        for fractions in [true, false] {
-            let style = Date.ISO8601FormatStyle(includingFractionalSeconds: fractions)
-            guard let date = try? style.parse(text) else { continue }
-            let milliseconds = (date.timeIntervalSince1970 * 1_000).rounded()
-            guard abs(milliseconds) < 9e12 else { return nil }
-            return Timestamp(nanoseconds: Int64(milliseconds) &* 1_000_000)
-        }
-        return nil
     }
 
     private static func octets(_ value: JSONValue?, _ encoding: String, _ place: String) throws -> [UInt8] {

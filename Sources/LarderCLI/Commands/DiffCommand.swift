@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import FoundationEssentials
 import Larder
 import LarderHTTP
+import LarderIO
 import LarderSettings
 
 /// `larder diff`
@@ -50,7 +50,7 @@ struct DiffCommand: ParsableCommand {
 
     /// Prints the difference. False if there is none.
     private func compare() throws -> Bool {
-        let time = try at.map { try DiffCommand.time($0, now: Date.now.timeIntervalSince1970) }
+        let time = try at.map { try DiffCommand.time($0, now: Timestamp(nanoseconds: SystemTime().now())) }
         let answer = try asked.answer(client)
         let (old, new) = try VersionPair.choose(from: answer, at: time)
         let both = try [old, new].map { try ComparedVersion($0, content: content(of: $0)) }
@@ -75,10 +75,10 @@ struct DiffCommand: ParsableCommand {
             .get, AdminClient.target("/-/content", asked.parameters + [("version", number)]), accept: "*/*")
     }
 
-    /// Seconds since 1970 of an age or a time.
-    static func time(_ text: String, now: Double) throws -> Double {
-        if case .success(let nanoseconds) = UnitText.duration.read(text) { return now - Double(nanoseconds) / 1e9 }
-        if let time = VersionPair.seconds(text) { return time }
+    /// The time that an age or a time means.
+    static func time(_ text: String, now: Timestamp) throws -> Timestamp {
+        if case .success(let nanoseconds) = UnitText.duration.read(text) { return now - .nanoseconds(nanoseconds) }
+        if let time = ISOTime.parse(text) { return time }
         throw CommandFailure(
             "found the time '\(Outline.printable(text))'; expected an age, as '2 h' or '1 day', or a time, as "
                 + "2026-01-31T12:00:00Z")
@@ -88,13 +88,15 @@ struct DiffCommand: ParsableCommand {
 /// The two versions that are compared.
 enum VersionPair {
     /// - Parameter time: when the older one was current; nil for the one before the latest.
-    static func choose(from answer: JSONValue, at time: Double?) throws -> (old: JSONValue, new: JSONValue) {
+    static func choose(from answer: JSONValue, at time: Timestamp?) throws -> (old: JSONValue, new: JSONValue) {
         let all = answer["versions"]?.array ?? []
         guard let new = all.first(where: { $0["isCurrent"]?.bool == true }) ?? all.first else {
             throw CommandFailure(VersionOptions.nothing(of: answer))
         }
         let same = all.filter { $0["selectedBy"] == new["selectedBy"] }
-        func firstSeen(_ version: JSONValue) -> Double { version["firstSeen"]?.string.flatMap(seconds) ?? 0 }
+        func firstSeen(_ version: JSONValue) -> Timestamp {
+            version["firstSeen"]?.string.flatMap { ISOTime.parse($0) } ?? Timestamp(seconds: 0)
+        }
         guard let time else {
             guard let old = same.first(where: { $0 != new }) else {
                 throw CommandFailure(
@@ -109,14 +111,5 @@ enum VersionPair {
                 advice: "`larder history` lists what is kept")
         }
         return (old, new)
-    }
-
-    /// Seconds since 1970, of a time in the form of RFC 3339.
-    static func seconds(_ text: String) -> Double? {
-        for fractions in [true, false] {
-            let style = Date.ISO8601FormatStyle(includingFractionalSeconds: fractions)
-            if let date = try? style.parse(text) { return date.timeIntervalSince1970 }
-        }
-        return nil
     }
 }

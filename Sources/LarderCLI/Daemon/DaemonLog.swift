@@ -97,20 +97,7 @@ struct LogLine: Sendable {
         return text
     }
 
-    /// `2026-01-31T12:00:00.123Z`.
-    private var timeText: String {
-        var seconds = time_t(time.seconds)
-        var parts = tm()
-        gmtime_r(&seconds, &parts)
-        let milliseconds = (time.nanoseconds - time.seconds * 1_000_000_000) / 1_000_000
-        func padded(_ number: some BinaryInteger, _ width: Int) -> String {
-            let digits = String(number)
-            return String(repeating: "0", count: max(0, width - digits.count)) + digits
-        }
-        return "\(padded(parts.tm_year + 1900, 4))-\(padded(parts.tm_mon + 1, 2))-\(padded(parts.tm_mday, 2))"
-            + "T\(padded(parts.tm_hour, 2)):\(padded(parts.tm_min, 2)):\(padded(parts.tm_sec, 2))"
-            + ".\(padded(milliseconds, 3))Z"
-    }
+    private var timeText: String { ISOTime.string(time, milliseconds: true) }
 
     private static func quotedIfNeeded(_ value: String) -> String {
         let isPlain = !value.isEmpty && !value.unicodeScalars.contains { $0.value <= 0x20 || $0 == "\"" || $0 == "=" }

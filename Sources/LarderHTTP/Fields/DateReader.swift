@@ -68,6 +68,28 @@ struct DateReader {
         return hour * 3600 + minute * 60 + second
     }
 
+    /// Takes `.5` as nanoseconds; 0 where no fraction is.
+    mutating func fraction() -> Int64? {
+        guard skip(".") else { return 0 }
+        guard let first = rest.first, ASCII.isDigit(first) else { return nil }
+        var (value, unit): (Int64, Int64) = (0, 100_000_000)
+        while let octet = rest.first, ASCII.isDigit(octet) {
+            rest.removeFirst()
+            value += Int64(octet - 0x30) * unit
+            unit /= 10
+        }
+        return value
+    }
+
+    /// Takes `Z` or `+01:00` as the seconds by which a clock is ahead of UTC.
+    mutating func offset() -> Int? {
+        if skip("Z") || skip("z") { return 0 }
+        let isBehind = skip("-")
+        guard isBehind || skip("+"), let hour = number(2), skip(":"), let minute = number(2), hour < 24, minute < 60
+        else { return nil }
+        return (hour * 3600 + minute * 60) * (isBehind ? -1 : 1)
+    }
+
     private mutating func take(_ name: some StringProtocol) -> Bool {
         let count = name.utf8.count
         guard rest.prefix(count).lazy.map(ASCII.lowercased).elementsEqual(name.utf8.lazy.map(ASCII.lowercased)) else {

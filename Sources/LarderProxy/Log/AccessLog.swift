@@ -57,7 +57,7 @@ struct AccessLine {
 
     /// An object on one line.
     var json: String {
-        let time: (name: String, value: Value) = ("time", .text(ISOTime.text(now)))
+        let time: (name: String, value: Value) = ("time", .text(ISOTime.string(now, milliseconds: true)))
         return "{" + ([time] + fields).map { "\(JSONText.string($0.name)):\($0.value.json)" }.joined(separator: ",")
             + "}"
     }
@@ -102,7 +102,7 @@ struct AccessLine {
     var combined: String {
         let status = record.status == 0 ? "-" : "\(record.status)"
         let request = "\(method) \(url) HTTP/1.\(version == .http10 ? 0 : 1)"
-        return "\(client) - \(user) [\(ISOTime.commonLog(now))] \"\(AccessLine.quoted(request))\" \(status) "
+        return "\(client) - \(user) [\(AccessLine.commonTime(now))] \"\(AccessLine.quoted(request))\" \(status) "
             + "\(record.octets) \"-\" \"\(AccessLine.quoted(agent ?? "-"))\""
     }
 
@@ -146,6 +146,12 @@ struct AccessLine {
     /// Text between quotation marks: characters that could end it, or the line, are written as `\xNN`.
     private static func quoted(_ text: String) -> String { escaped(text) { $0 == "\"" || $0 == "\\" } }
 
+    /// `31/Jan/2026:12:00:00 +0000`, from `Sat, 31 Jan 2026 12:00:00 GMT`.
+    private static func commonTime(_ time: Timestamp) -> String {
+        let parts = HTTPDate.string(time).split(separator: " ")
+        return "\(parts[1])/\(parts[2])/\(parts[3]):\(parts[4]) +0000"
+    }
+
     /// Text between blanks.
     private static func unbroken(_ text: String) -> String { escaped(text) { $0 == " " } }
 
@@ -162,27 +168,4 @@ struct AccessLine {
         }
         return result
     }
-}
-
-/// Times in log formats, in UTC.
-enum ISOTime {
-    /// `2026-01-31T12:00:00.123Z`
-    static func text(_ time: Timestamp) -> String {
-        let parts = HTTPDate.string(time).split(separator: " ")
-        guard parts.count == 6, let month = months.firstIndex(where: { $0 == parts[2] }) else { return "" }
-        let milliseconds = (time.nanoseconds / 1_000_000) % 1_000
-        return "\(parts[3])-\(String(101 + month).dropFirst())-\(parts[1])T\(parts[4])."
-            + "\(String(1_000 + milliseconds).dropFirst())Z"
-    }
-
-    /// `31/Jan/2026:12:00:00 +0000`
-    static func commonLog(_ time: Timestamp) -> String {
-        let parts = HTTPDate.string(time).split(separator: " ")
-        guard parts.count == 6 else { return "" }
-        return "\(parts[1])/\(parts[2])/\(parts[3]):\(parts[4]) +0000"
-    }
-
-    private static let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
 }

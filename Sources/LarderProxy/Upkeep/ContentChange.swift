@@ -34,7 +34,7 @@ package struct ContentChange: Sendable, Hashable {
     /// For programs and webhooks: neither content nor fields of any message.
     package var json: String {
         let members = [
-            ("event", "change"), ("url", url), ("service", service), ("time", ISOTime.text(at)),
+            ("event", "change"), ("url", url), ("service", service), ("time", ISOTime.string(at, milliseconds: true)),
         ].map { "\(JSONText.string($0)):\(JSONText.string($1))" }
         let digests = [("oldDigest", oldDigest), ("newDigest", newDigest)]
             .map { "\(JSONText.string($0)):\(JSONText.string("sha256:" + $1))" }

@@ -64,26 +64,28 @@ struct VersionTextTests {
             version(8, seen: "2026-01-01T12:00:00Z", for: ["Accept: b"]),
             version(1, seen: "2026-01-01T00:00:00Z", for: ["Accept: a"]),
         ])
-        let pair = try VersionPair.choose(from: versions, at: at.map { try DiffCommand.time($0, now: 0) })
+        let time = try at.map { try DiffCommand.time($0, now: Timestamp(seconds: 0)) }
+        let pair = try VersionPair.choose(from: versions, at: time)
         #expect(pair.new["version"]?.int == 3)
         #expect(pair.old["version"]?.int == number)
     }
 
     @Test func `what cannot be compared is said`() {
         let one = answer([version(1, seen: "2026-01-03T00:00:00Z", isCurrent: true)])
-        for (versions, time) in [(answer([]), nil), (one, nil), (one, 0.0)] {
+        let cases: [(JSONValue, Timestamp?)] = [(answer([]), nil), (one, nil), (one, Timestamp(seconds: 0))]
+        for (versions, time) in cases {
             #expect(throws: CommandFailure.self) { try VersionPair.choose(from: versions, at: time) }
         }
     }
 
     @Test(arguments: [("2 h", 2_800), ("1 min", 9_940), ("1970-01-01T00:00:05Z", 5)])
     func `a time is an age or an instant`(text: String, seconds: Int) throws {
-        #expect(try DiffCommand.time(text, now: 10_000) == Double(seconds))
+        #expect(try DiffCommand.time(text, now: Timestamp(seconds: 10_000)) == Timestamp(seconds: Int64(seconds)))
     }
 
     @Test(arguments: ["", "2", "yesterday", "2026-01-01", "-2 h", "2 h ago", "2026-01-01T00:00:00"])
     func `a time in another form is refused`(text: String) {
-        #expect(throws: CommandFailure.self) { try DiffCommand.time(text, now: 0) }
+        #expect(throws: CommandFailure.self) { try DiffCommand.time(text, now: Timestamp(seconds: 0)) }
     }
 
     private func difference(
