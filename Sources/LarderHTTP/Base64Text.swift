@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Base64 as in credentials (RFC 4648 §4): whole groups only, and no bits set that nothing uses, so that octets have one
+/// Base64 as in credentials and PEM (RFC 4648 §4): whole groups only, and no bits set that nothing uses, so that octets have one
 /// spelling.
 package enum Base64Text {
     package static func decoded(_ text: some StringProtocol) -> [UInt8]? { decoded(octets: Array(text.utf8)) }
@@ -29,12 +29,15 @@ package enum Base64Text {
 
     package static func encoded(_ octets: [UInt8]) -> String {
         var text: [UInt8] = []
+        text.reserveCapacity((octets.count + 2) / 3 * 4)
+        let alphabet = alphabet
         for start in stride(from: 0, to: octets.count, by: 3) {
-            let group = octets[start..<min(start + 3, octets.count)]
-            let bits = group.reduce(0) { $0 << 8 | UInt32($1) } << (8 * UInt32(3 - group.count))
+            let count = min(3, octets.count - start)
+            var bits = UInt32(octets[start]) << 16
+            if count > 1 { bits |= UInt32(octets[start + 1]) << 8 }
+            if count > 2 { bits |= UInt32(octets[start + 2]) }
             for place in 0..<4 {
-                let isFilled = place <= group.count
-                text.append(isFilled ? alphabet[Int(bits >> (18 - 6 * UInt32(place)) & 63)] : UInt8(ascii: "="))
+                text.append(place <= count ? alphabet[Int(bits >> (18 - 6 * UInt32(place)) & 63)] : UInt8(ascii: "="))
             }
         }
         return String(decoding: text, as: UTF8.self)

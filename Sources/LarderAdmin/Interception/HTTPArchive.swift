@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
 import Larder
 import LarderHTTP
 import LarderProxy
@@ -82,7 +81,7 @@ enum HTTPArchive {
         if let text = String(validating: octets, as: UTF8.self) {
             object["text"] = .string(text)
         } else {
-            object["text"] = .string(Data(octets).base64EncodedString())
+            object["text"] = .string(Base64Text.encoded(octets))
             object[encoding] = "base64"
         }
     }
@@ -155,11 +154,11 @@ enum HTTPArchive {
 
     private static func octets(_ value: JSONValue?, _ encoding: String, _ place: String) throws -> [UInt8] {
         guard let value, let text = value["text"]?.string else { return [] }
-        guard let name = value[encoding]?.string, !name.isEmpty else { return Array(text.utf8) }
-        guard name == "base64", let data = Data(base64Encoded: text) else {
+        guard let name = value[encoding]?.string, !name.isEmpty, !text.isEmpty else { return Array(text.utf8) }
+        guard name == "base64", let octets = Base64Text.decoded(text) else {
             throw Refusal(description: "`\(place).text` is not in \(name.prefix(20))")
         }
-        return Array(data)
+        return octets
     }
 
     /// Length and codings of the transfer belong to another connection.

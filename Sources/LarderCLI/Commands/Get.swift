@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import FoundationEssentials
 import Larder
 import LarderHTTP
 import LarderUpstream
@@ -70,7 +69,7 @@ struct Get: ParsableCommand {
             let lane = try? OpenLane(admin, command: "larder get", tunnels: true, offline: false, hasDoor: false)
         else { return nil }
         defer { _ = try? lane.close() }
-        let credentials = Data("\(lane.user):x".utf8).base64EncodedString()
+        let credentials = Base64Text.encoded(Array("\(lane.user):x".utf8))
         return try ask(place, fields + ["Proxy-Authorization: Basic \(credentials)"])
     }
 

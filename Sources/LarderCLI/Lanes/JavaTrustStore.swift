@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
+import LarderHTTP
 
 /// Certificates in the format that every JVM reads (JKS, version 2), as JVMs do not read PEM.
 enum JavaTrustStore {
@@ -32,7 +32,7 @@ enum JavaTrustStore {
         var found: [[UInt8]] = []
         while let start = rest.firstRange(of: begin), let stop = rest[start.upperBound...].firstRange(of: end) {
             let text = rest[start.upperBound..<stop.lowerBound].filter { !$0.isWhitespace }
-            if let data = Data(base64Encoded: text) { found.append(Array(data)) }
+            if let certificate = Base64Text.decoded(text) { found.append(certificate) }
             rest = rest[stop.upperBound...]
         }
         return found
