@@ -10,6 +10,11 @@ extension Sequence<UInt8> {
     }
 }
 
+extension UInt64 {
+    /// Sixteen digits, in lower case.
+    package var hexadecimal: String { Swift.withUnsafeBytes(of: bigEndian) { $0.hexadecimal } }
+}
+
 extension UnsafeBufferPointer<UInt8> {
     /// Of this type alone: generic code costs 15 µs for a digest.
     fileprivate var hexadecimalDigits: String {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderHTTP
+import LarderIO
 
 /// Which URLs lead to services, and their equivalents for a client of the gateway: with the host and scheme by which it
 /// reached Larder.
@@ -88,7 +89,6 @@ struct LinkMap: Equatable {
         for octets in entries.flatMap({ [$0.scheme, $0.place, $0.target] }) + locals.flatMap({ [$0.path, $0.target] }) {
             for octet in octets + [0] { hash = (hash ^ UInt64(octet)) &* 0x100_0000_01b3 }
         }
-        let digits = String(hash, radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
+        return hash.hexadecimal
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderHTTP
+import LarderIO
 import LarderSettings
 
 /// Spans in the JSON encoding of OTLP: ids in hexadecimal, 64-bit numbers as texts (opentelemetry-proto 1.x).
@@ -18,7 +19,7 @@ enum OTLPText {
 
     private static func text(_ span: Span) -> String {
         var text = "{\"traceId\":\"\(span.context.traceText)\",\"spanId\":\"\(span.context.spanText)\""
-        if let parent = span.parent { text += ",\"parentSpanId\":\"\(TraceContext.hex(parent))\"" }
+        if let parent = span.parent { text += ",\"parentSpanId\":\"\(parent.hexadecimal)\"" }
         text += ",\"name\":\(JSONText.string(span.name)),\"kind\":\(span.kind.rawValue)"
         text += ",\"startTimeUnixNano\":\"\(span.start.nanoseconds)\",\"endTimeUnixNano\":\"\(span.end.nanoseconds)\""
         text += ",\"attributes\":\(attributes(span.attributes))"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderHTTP
+import LarderIO
 
 /// A place in a trace: the trace, and the span that causes whatever follows (W3C Trace Context, Level 1).
 struct TraceContext: Sendable, Equatable {
@@ -32,13 +33,8 @@ struct TraceContext: Sendable, Equatable {
 
     /// The value of `traceparent`.
     var text: String { "00-\(traceText)-\(spanText)-\(isSampled ? "01" : "00")" }
-    var traceText: String { Self.hex(trace.high) + Self.hex(trace.low) }
-    var spanText: String { Self.hex(span) }
-
-    static func hex(_ value: UInt64) -> String {
-        let digits = String(value, radix: 16)
-        return String(repeating: "0", count: 16 - digits.utf8.count) + digits
-    }
+    var traceText: String { trace.high.hexadecimal + trace.low.hexadecimal }
+    var spanText: String { span.hexadecimal }
 }
 
 extension TraceContext {
