@@ -37,9 +37,9 @@ struct WildcardText: Sendable, Hashable {
         elements = try WildcardText.compile(rest, hasSegments: true) { octet throws(PatternError) in
             switch URICharacter.kind(of: octet) {
             case .plain: return [octet]
-            case .encoded: return WildcardText.triplet(octet)
+            case .encoded: return PercentText.triplet(octet)
             // A space and anything beyond ASCII are literals that URLs contain in encoded form.
-            case .refused where octet == 0x20 || octet >= 0x80: return WildcardText.triplet(octet)
+            case .refused where octet == 0x20 || octet >= 0x80: return PercentText.triplet(octet)
             case .refused, .percent: throw .refusedCharacter(octet)
             }
         }
@@ -90,7 +90,7 @@ struct WildcardText: Sendable, Hashable {
                     let low = ASCII.hexValue(text[index + 2])
                 else { throw .invalidPercentEncoding }
                 let octet = high << 4 | low
-                run += URICharacter.isUnreserved(octet) ? [octet] : triplet(octet)
+                run += URICharacter.isUnreserved(octet) ? [octet] : PercentText.triplet(octet)
                 index += 3
             default:
                 run += try literal(text[index])
@@ -149,9 +149,5 @@ struct WildcardText: Sendable, Hashable {
             }
         }
         return next
-    }
-
-    private static func triplet(_ octet: UInt8) -> [UInt8] {
-        [UInt8(ascii: "%"), URICharacter.hexDigit(octet >> 4), URICharacter.hexDigit(octet & 15)]
     }
 }

@@ -60,28 +60,18 @@ enum URLReference {
 enum PercentEncoding {
     /// Text as part of a path: everything but pchar and slashes is encoded, percent signs too.
     static func path(_ text: some StringProtocol) -> String {
-        encode(text) { URICharacter.kind(of: $0) == .plain && $0 != UInt8(ascii: "?") }
+        PercentText.encoded(text) { URICharacter.kind(of: $0) == .plain && $0 != UInt8(ascii: "?") }
     }
 
     /// Text as a name or value in a query or a form: only unreserved characters, `/` and `?` stay unescaped.
     static func parameter(_ text: some StringProtocol) -> String {
-        encode(text) { URICharacter.isUnreserved($0) || $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") }
+        PercentText.encoded(text) {
+            URICharacter.isUnreserved($0) || $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?")
+        }
     }
 
     /// A whole reference: existing escapes stay unchanged.
     static func reference(_ text: some StringProtocol) -> String {
-        encode(text) { URICharacter.kind(of: $0) != .refused }
-    }
-
-    private static func encode(_ text: some StringProtocol, unless isPlain: (UInt8) -> Bool) -> String {
-        var octets: [UInt8] = []
-        for octet in text.utf8 {
-            if isPlain(octet) {
-                octets.append(octet)
-            } else {
-                octets += [0x25, URICharacter.hexDigit(octet >> 4), URICharacter.hexDigit(octet & 15)]
-            }
-        }
-        return String(decoding: octets, as: UTF8.self)
+        PercentText.encoded(text) { URICharacter.kind(of: $0) != .refused }
     }
 }

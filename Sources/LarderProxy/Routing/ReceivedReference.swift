@@ -55,7 +55,7 @@ struct ReceivedReference {
             if isPlain, octet != UInt8(ascii: "\\") {
                 result.append(octet)
             } else {
-                result += [UInt8(ascii: "%"), URICharacter.hexDigit(octet >> 4), URICharacter.hexDigit(octet & 15)]
+                result += PercentText.triplet(octet)
             }
         }
         return String(decoding: result, as: UTF8.self)

@@ -31,16 +31,18 @@ package enum PercentText {
         return octets
     }
 
-    /// `text` with everything but unreserved characters percent-encoded (RFC 3986 §2.3).
-    package static func encoded(_ text: String) -> String {
-        var encoded = ""
-        for octet in text.utf8 {
-            if ASCII.isAlpha(octet) || ASCII.isDigit(octet) || "-._~".utf8.contains(octet) {
-                encoded.unicodeScalars.append(Unicode.Scalar(octet))
-            } else {
-                encoded += "%" + (octet < 16 ? "0" : "") + String(octet, radix: 16, uppercase: true)
-            }
-        }
-        return encoded
+    /// `text` with all octets percent-encoded but those that stand for themselves: without `isLiteral`, the unreserved ones
+    /// (RFC 3986 §2.3).
+    package static func encoded(
+        _ text: some StringProtocol, unless isLiteral: (UInt8) -> Bool = URICharacter.isUnreserved
+    ) -> String {
+        var octets: [UInt8] = []
+        for octet in text.utf8 { if isLiteral(octet) { octets.append(octet) } else { octets += triplet(octet) } }
+        return String(decoding: octets, as: UTF8.self)
+    }
+
+    /// An octet percent-encoded (RFC 3986 §2.1).
+    package static func triplet(_ octet: UInt8) -> [UInt8] {
+        [UInt8(ascii: "%"), URICharacter.hexDigit(octet >> 4), URICharacter.hexDigit(octet & 15)]
     }
 }
