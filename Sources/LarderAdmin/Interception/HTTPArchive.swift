@@ -97,10 +97,8 @@ enum HTTPArchive {
     }
 
     private static func parameters(of url: String) -> [JSONValue] {
-        guard let mark = url.firstIndex(of: "?") else { return [] }
-        return url[url.index(after: mark)...].split(separator: "&").map { item in
-            let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-            return ["name": .string(parts[0]), "value": .string(parts.count > 1 ? parts[1] : "")]
+        PercentText.pairs(in: url.drop { $0 != "?" }.dropFirst()).map {
+            ["name": .string(String($0.name)), "value": .string(String($0.value))]
         }
     }
 

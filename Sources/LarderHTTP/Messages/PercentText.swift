@@ -2,6 +2,11 @@
 
 /// Percent-encoding of query parameters, as forms write them; `+` stands for a space there.
 package enum PercentText {
+    /// Names and values of a query or a form as they are written; a value is empty where no equals sign is.
+    package static func pairs(in query: Substring) -> [(name: Substring, value: Substring)] {
+        query.split(separator: "&").map { (name: $0.prefix { $0 != "=" }, value: $0.drop { $0 != "=" }.dropFirst()) }
+    }
+
     package static func decoded(_ text: some StringProtocol) -> String {
         String(decoding: octets(of: text.utf8), as: UTF8.self)
     }

@@ -88,7 +88,9 @@ struct OwnAnswer: ExchangeStep {
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         var asked = OwnRequest(
             method: head.method, path: String(parts[0]),
-            parameters: parts.count > 1 ? Self.parameters(of: parts[1]) : [],
+            parameters: PercentText.pairs(in: parts.count > 1 ? parts[1] : "").map {
+                (name: PercentText.decoded($0.name), value: PercentText.decoded($0.value))
+            },
             fields: head.fields, isOverSocket: connection.isAuthorised,
             adminHost: connection.client.isAdminOnly && !connection.isOverSocket ? connection.client.localHost : nil,
             isLoopback: connection.client.isLoopback || connection.isOverSocket)
@@ -110,12 +112,5 @@ struct OwnAnswer: ExchangeStep {
             guard asked.content.count <= limit else { throw Problem.ownContentTooLarge }
         }
         return asked
-    }
-
-    private static func parameters(of query: Substring) -> [(name: String, value: String)] {
-        query.split(separator: "&").map { item in
-            let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            return (PercentText.decoded(parts[0]), parts.count > 1 ? PercentText.decoded(parts[1]) : "")
-        }
     }
 }

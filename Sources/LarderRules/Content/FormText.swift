@@ -36,22 +36,9 @@ package enum FormText {
     }
 
     private static func decoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
-        var octets: [UInt8] = []
-        octets.reserveCapacity(text.count)
-        var index = text.startIndex
-        while index < text.endIndex {
-            switch text[index] {
-            case UInt8(ascii: "+"): octets.append(0x20)
-            case UInt8(ascii: "%"):
-                guard index + 2 < text.endIndex, let high = ASCII.hexValue(text[index + 1]),
-                    let low = ASCII.hexValue(text[index + 2])
-                else { return nil }
-                octets.append(high << 4 | low)
-                index += 2
-            case let octet: octets.append(octet)
-            }
-            index += 1
-        }
-        return octets
+        let octets = PercentText.octets(of: text)
+        // An escape is one octet instead of three; a percent sign that begins none stays.
+        let escapes = text.count { $0 == UInt8(ascii: "%") }
+        return octets.count == text.count - 2 * escapes ? octets : nil
     }
 }

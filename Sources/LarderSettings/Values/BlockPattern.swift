@@ -84,9 +84,8 @@ private struct QueryParameters {
     private let pairs: [(name: [UInt8], value: [UInt8])]
 
     init(_ query: String) {
-        pairs = query.utf8.split(separator: UInt8(ascii: "&")).map { pair in
-            let equals = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
-            return (PercentText.octets(of: pair[..<equals]), PercentText.octets(of: pair[equals...].dropFirst()))
+        pairs = PercentText.pairs(in: query[...]).map {
+            (name: PercentText.octets(of: $0.name.utf8), value: PercentText.octets(of: $0.value.utf8))
         }
     }
 
