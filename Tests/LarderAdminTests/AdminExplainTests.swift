@@ -451,7 +451,6 @@ struct AdminExplainTests {
         let policy = Configuration().cachePolicy
         var adjusted = policy
         adjusted.expirationMode = .fallback
-        adjusted.setCookie = .withheld
         let stored = StoredResponse(
             variance: Variance(vary: fields, request: vary ?? Fields()), status: 200, fields: fields,
             requestTime: time - .milliseconds(120), responseTime: time, contentLength: 1_234, standing: standing,

@@ -35,7 +35,7 @@ enum ExplainedCandidates {
         if index == selected { return "the most recent that matches the request" }
         if stored.variance.matchesNothing { return "its Vary is *, so no request matches" }
         let other = stored.variance.selectors.first { selector in
-            let own = Variance(selectors: [selector], matchesNothing: false, normalises: true)
+            let own = Variance(selectors: [selector])
             return !own.matches(situation.request.fields)
         }
         if let other {

@@ -57,8 +57,8 @@ enum ExplainedFreshness {
         case .expires: return "Expires - Date"
         case .heuristic:
             let since = stored.facts.lastModified.map { text(stored.facts.date - $0) } ?? "0 s"
-            return "the origin names none: \(Int((policy.heuristicFraction * 100).rounded())) % of the \(since) "
-                + "between Last-Modified and Date, at most \(text(policy.heuristicMaximum))"
+            return "the origin names none: \(Int((Freshness.heuristicFraction * 100).rounded())) % of the \(since) "
+                + "between Last-Modified and Date, at most \(text(Freshness.heuristicMaximum))"
         case .expirationTime:
             return "expirationTime of the configuration, mode \(policy.expirationMode.rawValue): \(origin)"
         case .none: return "neither the origin nor the configuration names one, and nothing to guess it from"

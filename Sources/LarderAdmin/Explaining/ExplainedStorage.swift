@@ -38,7 +38,7 @@ enum ExplainedStorage {
     }
 
     private static let requestAlone: Set<StorageCondition> = [
-        .method, .requestNoStore, .authorization, .credentials, .requestContent, .unkeyedField,
+        .method, .requestNoStore, .authorization, .credentials, .requestContent,
     ]
 
     /// Conditions about parts do not concern a whole, nor those about users where they are not separated.
@@ -119,11 +119,10 @@ enum ExplainedStorage {
         case .authorization: "no credentials, or a directive that allows sharing all the same"
         case .credentials: "no credentials that `identity` leaves out, or a directive that allows sharing all the same"
         case .requestContent: "no content outside the key made the origin choose this response"
-        case .unkeyedField: "nor did a field the configuration is wary of"
         case .contentRange: "a part says which part it is"
         case .vary: "a later request can be told to match"
         case .setCookie:
-            policy.setCookie == .withheld && policy.role == .shared
+            policy.role == .shared
                 ? "a cookie goes to the client that asked, and is not kept" : "no cookie keeps it out"
         case .cacheable: "it has a lifetime, or its status or a directive makes it cacheable"
         }
@@ -175,7 +174,7 @@ enum ExplainedStorage {
         case .mustUnderstand:
             "The origin says must-understand with a status whose rules for caching are not known here. Only the origin can change that."
         case .setCookie: "Have the origin leave Set-Cookie out of responses that many may share."
-        case .method, .requestContent, .unkeyedField, .contentRange:
+        case .method, .requestContent, .contentRange:
             "Its condition is: \(meaning(condition))."
         }
     }

@@ -26,7 +26,6 @@ extension Diagnosis {
         case .authorization: "the request has credentials, and the response may not be shared"
         case .credentials: "the request has credentials that `identity` leaves out"
         case .requestContent: "content outside the key made the origin choose the response"
-        case .unkeyedField: "a field outside the key may have made the origin choose the response"
         case .contentRange: "it is a part that does not say which"
         case .vary: "no later request can be told to match"
         case .setCookie: "it sets a cookie"

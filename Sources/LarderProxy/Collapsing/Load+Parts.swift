@@ -185,8 +185,7 @@ extension Load {
             sink.writer?.finishUnstored()
             return
         }
-        let isStored = sink.writer?.finishCut(
-            head: StoredResponseCoding.encode(cut, normalises: policy.normalisedVary))
+        let isStored = sink.writer?.finishCut(head: StoredResponseCoding.encode(cut))
         if let content = listed.shared?.retainedContent {
             let variant = variant(cut, content)
             if memory.landPart(variant, replacing: held, since: listed.mark) { landed() }

@@ -145,8 +145,8 @@ extension Load {
         // Parts may be those of other requests; and nothing else may have been added to the client's credentials.
         let isClients = isFirstHand && rangeFill == nil && !stored.isPartial && !policy.addsCredentials
         return SharedTurn.Gift(
-            stored: stored, origin: uri.origin, normalises: policy.normalisedVary,
-            request: isClients ? clientHead : nil, isPrivate: policy.role == .private)
+            stored: stored, origin: uri.origin, request: isClients ? clientHead : nil,
+            isPrivate: policy.role == .private)
     }
 }
 

@@ -161,9 +161,7 @@ extension Load {
         if policy == nil || isSuperseded(stored) { writer?.finishUnstored() }
         let chunks = whole.map { ContentChunk.coalesced($0) }
         if let own = ownCaches, policy != nil, !isSuperseded(stored) { own.write(chunks, of: stored) }
-        let head = pace.map {
-            StoredResponseCoding.encode(stored, pace: $0, normalises: self.policy.normalisedVary)
-        }
+        let head = pace.map { StoredResponseCoding.encode(stored, pace: $0) }
         let isStored = writer?.finish(sharing: chunks ?? [], head: head) ?? false
         guard let chunks else {
             // Repeated, as it may have happened before the store knew the entity.

@@ -38,7 +38,7 @@ extension CacheLookup {
             freshened.stored.standing == .asReceived
         else { return }
         let gift = SharedTurn.Gift(
-            stored: freshened.stored, origin: request.uri.origin, normalises: policy.normalisedVary, request: nil,
+            stored: freshened.stored, origin: request.uri.origin, request: nil,
             isPrivate: policy.narrowed(for: request.head.fields).role == .private)
         SharedTurn(look, nil, sharing).give(gift, freshened.content)
     }

@@ -48,7 +48,7 @@ extension DiskTier {
             let stale = variant.stored.marked(.stale, policy: policy)
             store.updateHead(
                 key, variant: record.variant,
-                head: StoredResponseCoding.encode(stale, pace: variant.pace, normalises: policy.normalisedVary),
+                head: StoredResponseCoding.encode(stale, pace: variant.pace),
                 requestTime: record.requestTime, responseTime: record.responseTime, expires: record.expires,
                 ifStoredAt: record.storedAt)
             changed += 1

@@ -41,10 +41,9 @@ struct ForwardedRequest {
         fields.reserve(lines: head.fields.count + 6, octets: head.fields.octetCount + uri.count + via.utf8.count + 128)
         fields.append(.host) { octets in uri.withBytes(of: uri.authorityRange) { octets.append($0) } }
         let hop = HopByHop(head.fields, for: .forwardRequest)
-        let unkeyed = UnkeyedFields()
         head.fields.forEachLine { name, spelling, value in
             if name == .host || name == .referer && form.isGateway { return }
-            if hop.ends(name, spelled: spelling) || unkeyed.drops(name, spelled: spelling) { return }
+            if hop.ends(name, spelled: spelling) || UnkeyedFields.drops(name, spelled: spelling) { return }
             fields.appendReceived(spelling: spelling, value: value)
         }
         if !configuration.policy.codings.isEmpty { CodedTag.restoreConditions(in: &fields) }

@@ -298,7 +298,6 @@ package final class RoutedService: Sendable {
         }
         policy.keyedByContent = configuration.isKeyedByContent && key.isOfContent
         policy.targets = targets
-        policy.setCookie = .withheld
         policy.surrogateKey = surrogateKey?.field
         policy.hidesSurrogateKey = surrogateKey?.isHidden ?? false
         // In files this is a setting of the service, not of a block.

@@ -21,7 +21,6 @@ final class SharedTurn {
     struct Gift {
         let stored: StoredResponse
         let origin: String
-        let normalises: Bool
         /// The client's request that it is the answer to; nil where it is made of the answers to several, or credentials
         /// of the configuration were added.
         let request: RequestHead?
@@ -93,7 +92,7 @@ final class SharedTurn {
         let stored = gift.stored
         return SharedEntity(
             variant: StoredResponseCoding.variantKey(stored.variance),
-            head: StoredResponseCoding.encode(stored, normalises: gift.normalises), requestTime: stored.requestTime,
+            head: StoredResponseCoding.encode(stored), requestTime: stored.requestTime,
             responseTime: stored.responseTime, groups: stored.facts.groups, origin: gift.origin,
             isPart: stored.isPartial, content: content)
     }

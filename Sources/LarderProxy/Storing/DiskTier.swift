@@ -104,7 +104,7 @@ package final class DiskTier: Sendable {
         let isVersion = stored.status == 200 && !stored.isPartial
         return store.beginWrite(
             key, variant: StoredResponseCoding.variantKey(stored.variance),
-            head: StoredResponseCoding.encode(stored, normalises: configuration.policy.normalisedVary),
+            head: StoredResponseCoding.encode(stored),
             requestTime: stored.requestTime,
             responseTime: stored.responseTime, storedAt: stored.responseTime, expires: stored.facts.freshUntil,
             expectedLength: length, labels: labels(of: stored, key, resource),
@@ -133,7 +133,7 @@ package final class DiskTier: Sendable {
         let key = key(of: resource, service)
         store.updateHead(
             key, variant: StoredResponseCoding.variantKey(stored.variance),
-            head: StoredResponseCoding.encode(stored, pace: variant.pace, normalises: policy.normalisedVary),
+            head: StoredResponseCoding.encode(stored, pace: variant.pace),
             requestTime: stored.requestTime,
             responseTime: stored.responseTime, expires: stored.facts.freshUntil, ifStoredAt: variant.storedAt,
             labels: labels(of: stored, key, resource))

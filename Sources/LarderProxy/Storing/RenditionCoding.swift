@@ -16,7 +16,7 @@ enum RenditionCoding {
         let head = StoredResponse(
             status: rendition.status, fields: rendition.fields, requestTime: variant.stored.requestTime,
             responseTime: variant.stored.responseTime, policy: keepingAll)
-        let octets = StoredResponseCoding.encode(head, normalises: false)
+        let octets = StoredResponseCoding.encode(head)
         var out = OctetWriter(room: octets.count + 16)
         out.append(version)
         out.append(mark: variant.fingerprint)

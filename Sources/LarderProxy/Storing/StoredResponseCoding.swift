@@ -15,6 +15,7 @@ package enum StoredResponseCoding {
     private struct Flags: OptionSet {
         let rawValue: UInt8
         static let authorized = Flags(rawValue: 1)
+        /// Values of `Accept`-like fields are compared in a normal form: always.
         static let normalised = Flags(rawValue: 2)
         static let stale = Flags(rawValue: 4)
         static let invalid = Flags(rawValue: 8)
@@ -29,14 +30,13 @@ package enum StoredResponseCoding {
     /// The head of `stored` for the store. Times and content are stored beside it.
     ///
     /// - Parameter pace: when the octets of its content had come.
-    package static func encode(_ stored: StoredResponse, pace: StreamPace? = nil, normalises: Bool) -> [UInt8] {
+    package static func encode(_ stored: StoredResponse, pace: StreamPace? = nil) -> [UInt8] {
         var out = OctetWriter(room: OctetWriter.room(for: stored.fields) + 64 + (pace?.octets.count ?? 0))
         out.append(version)
-        var flags: Flags = []
+        var flags: Flags = .normalised
         if stored.requestWasAuthorized { flags.insert(.authorized) }
         if stored.requestWasPersonal { flags.insert(.personal) }
         if stored.requestHadCredentials { flags.insert(.credentials) }
-        if normalises { flags.insert(.normalised) }
         if stored.standing == .stale { flags.insert(.stale) }
         if stored.standing == .invalid { flags.insert(.invalid) }
         if pace != nil { flags.insert(.paced) }
@@ -91,7 +91,7 @@ package enum StoredResponseCoding {
         }
         guard let methodToken = reader.run(), let method = Method(String(decoding: methodToken, as: UTF8.self)),
             case .some(let range) = reader.optional(),
-            let variance = variance(&reader, normalises: flags.contains(.normalised)),
+            let variance = variance(&reader),
             let status = reader.number(), (100...599).contains(status),
             let fields = reader.fields()
         else { return nil }
@@ -119,16 +119,16 @@ package enum StoredResponseCoding {
         return reader.run().flatMap { StreamPace(stored: $0, length: contentLength) }
     }
 
-    private static func variance(_ reader: inout OctetReader, normalises: Bool) -> Variance? {
+    private static func variance(_ reader: inout OctetReader) -> Variance? {
         guard let count = reader.count() else { return nil }
         var selectors: [Variance.Selector] = []
         for _ in 0..<count {
             guard let octets = reader.run(), let name = octets.withUnsafeBytes({ FieldName(bytes: $0) }),
                 case .some(let value) = reader.optional()
             else { return nil }
-            selectors.append(Variance.Selector(name: name, value: value, normalises: normalises))
+            selectors.append(Variance.Selector(name: name, value: value))
         }
-        return Variance(selectors: selectors, matchesNothing: false, normalises: normalises)
+        return Variance(selectors: selectors)
     }
 
     /// Ordered, separate ranges whose lengths add up to that of the content.

@@ -51,7 +51,7 @@ package enum Freshening {
             variance: variance, status: stored.status, fields: fields, requestTime: requestTime,
             responseTime: responseTime,
             contentLength: stored.contentLength, extent: stored.extent, policy: policy)
-        let obstacle = obstacle(to: updated, fields, policy)
+        let obstacle = obstacle(to: updated, policy)
         guard let obstacle else { return .updated(updated) }
         // Credentials in the request do not take a response from all whom it was for.
         return obstacle == .authorization && !stored.requestWasAuthorized
@@ -100,15 +100,9 @@ package enum Freshening {
     private static let ofTheContent = FieldSet([.contentLength, .contentEncoding, .contentType, .contentRange])
 
     /// The condition in the merged fields that forbids storing the response; the stored ones may have lacked it.
-    private static func obstacle(
-        to stored: StoredResponse, _ fields: Fields, _ policy: CachePolicy
-    ) -> StorageCondition? {
+    private static func obstacle(to stored: StoredResponse, _ policy: CachePolicy) -> StorageCondition? {
         let directives = stored.facts.directives
-        if directives.flags.contains(.noStore), !policy.storesDespiteNoStore,
-            !directives.flags.contains(.mustUnderstand)
-        {
-            return .noStore
-        }
+        if directives.flags.contains(.noStore), !directives.flags.contains(.mustUnderstand) { return .noStore }
         if policy.role == .shared {
             if directives.flags.contains(.isPrivate) { return .notPrivate }
             if stored.requestWasAuthorized, !policy.storesAuthorized, !stored.facts.allowsAuthorized,
@@ -116,7 +110,6 @@ package enum Freshening {
             {
                 return .authorization
             }
-            if policy.setCookie == .notStored, fields.contains(.setCookie) { return .setCookie }
         }
         return stored.variance.matchesNothing ? .vary : nil
     }

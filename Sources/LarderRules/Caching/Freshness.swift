@@ -63,7 +63,7 @@ package enum Freshness {
             return Lifetime(.zero, .none)
         }
         if let configured, !status.isError { return Lifetime(configured, .expirationTime) }
-        let heuristic = heuristic(fields, date: date ?? responseTime, now: responseTime, policy: policy)
+        let heuristic = heuristic(fields, date: date ?? responseTime, now: responseTime)
         if let heuristic { return heuristic }
         return status.isError && policy.retryTime > .zero
             ? Lifetime(retryTime(status, fields, responseTime, policy), .retryTime) : Lifetime(.zero, .none)
@@ -136,10 +136,14 @@ package enum Freshness {
         return max(policy.retryTime, asked ?? .zero).clampedToRFC9111()
     }
 
-    private static func heuristic(_ fields: Fields, date: Timestamp, now: Timestamp, policy: CachePolicy) -> Lifetime? {
+    /// The heuristic lifetime as a fraction of the time since `Last-Modified` (RFC 9111 §4.2.2), and its maximum.
+    package static let heuristicFraction = 0.1
+    package static let heuristicMaximum = Duration.seconds(86_400)
+
+    private static func heuristic(_ fields: Fields, date: Timestamp, now: Timestamp) -> Lifetime? {
         guard let lastModified = fields.date(.lastModified, now: now), lastModified < date else { return nil }
         let interval = (date - lastModified).clampedToRFC9111().wholeNanoseconds
-        let share = (Double(interval) * min(max(policy.heuristicFraction, 0), 1)).rounded()
-        return Lifetime(min(.nanoseconds(Int64(share)), max(policy.heuristicMaximum, .zero)), .heuristic)
+        let share = (Double(interval) * heuristicFraction).rounded()
+        return Lifetime(min(.nanoseconds(Int64(share)), heuristicMaximum), .heuristic)
     }
 }

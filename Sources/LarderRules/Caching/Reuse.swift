@@ -85,7 +85,7 @@ package enum Reuse {
     ) -> Bool {
         let flags = stored.facts.directives.flags
         // A 304 may have added it to the stored response.
-        if flags.contains(.noStore), !flags.contains(.mustUnderstand), !policy.storesDespiteNoStore { return false }
+        if flags.contains(.noStore), !flags.contains(.mustUnderstand) { return false }
         if policy.role == .private { return true }
         if flags.contains(.isPrivate) { return false }
         if Freshness.isFresh(stored, at: now), !stored.facts.validatesAlways { return true }

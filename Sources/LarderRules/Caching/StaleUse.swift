@@ -75,7 +75,8 @@ package enum StaleUse {
     private static func bound(_ stored: StoredResponse, _ failure: UpstreamFailure, _ policy: CachePolicy) -> Duration {
         if let named = stored.facts.staleIfError { return named }
         switch failure {
-        case .disconnected: return policy.staleIfDisconnected ?? .foreverInRFC9111
+        // RFC 9111 §4.2.4 sets no bound.
+        case .disconnected: return .foreverInRFC9111
         case .status: return policy.staleIfError
         }
     }

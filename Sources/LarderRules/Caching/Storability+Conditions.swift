@@ -136,8 +136,7 @@ extension Storability {
                 !directives.flags.contains(.mustUnderstand) || Storability.isUnderstood(response.status)
             case .requestNoStore: !CacheControl.Request(request.fields).noStore
             case .noStore:
-                !directives.flags.contains(.noStore) || policy.storesDespiteNoStore
-                    || directives.flags.contains(.mustUnderstand)
+                !directives.flags.contains(.noStore) || directives.flags.contains(.mustUnderstand)
             case .notPrivate: policy.role == .private || !directives.flags.contains(.isPrivate)
             case .authorization:
                 policy.role == .private || policy.storesAuthorized || policy.ignoredResponse.isForEveryone
@@ -145,11 +144,10 @@ extension Storability {
             case .credentials: unnamedCredential == nil || Storability.allowsAuthorized(directives)
             case .requestContent:
                 policy.keyedByContent || !(request.method == .get && Storability.hasContent(request))
-            case .unkeyedField: policy.unkeyedFields.obstacle(in: request.fields) == nil
             case .contentRange: response.status != 206 || isReadablePart
             case .vary: !policy.variance(of: response.fields, to: request.fields).matchesNothing
-            case .setCookie:
-                policy.role == .private || policy.setCookie != .notStored || !response.fields.contains(.setCookie)
+            // Where many share the cache, the response is stored without it.
+            case .setCookie: true
             case .cacheable: reason != nil
             }
         }
@@ -232,16 +230,14 @@ extension Storability {
 
         fileprivate func field(of condition: StorageCondition) -> FieldName? {
             switch condition {
-            case .method, .status: nil
+            case .method, .status, .setCookie: nil
             case .mustUnderstand, .noStore, .notPrivate: directives.source
             case .requestNoStore: request.fields.contains(.cacheControl) ? .cacheControl : nil
             case .authorization: request.fields.contains(.authorization) ? .authorization : nil
             case .credentials: unnamedCredential
             case .requestContent: request.fields.contains(.transferEncoding) ? .transferEncoding : .contentLength
-            case .unkeyedField: policy.unkeyedFields.obstacle(in: request.fields)
             case .contentRange: response.status == 206 ? .contentRange : nil
             case .vary: response.fields.contains(.vary) ? .vary : nil
-            case .setCookie: response.fields.contains(.setCookie) ? .setCookie : nil
             case .cacheable:
                 switch reason {
                 case .explicit(.expires): .expires

@@ -50,13 +50,11 @@ package enum StorageCondition: String, Sendable, Hashable, CaseIterable {
     case credentials
     /// No content outside the key made the origin choose this response.
     case requestContent = "request-content"
-    /// Nor did a field that the configuration distrusts (`UnkeyedFields`).
-    case unkeyedField = "unkeyed-field"
     /// A partial response says which part it is.
     case contentRange = "content-range"
     /// `Vary` tells which later requests match.
     case vary
-    /// A cookie in the response does not prevent storing.
+    /// A cookie in the response does not prevent storing: this always holds.
     case setCookie = "set-cookie"
     /// It has a lifetime, or is marked or defined as cacheable.
     case cacheable

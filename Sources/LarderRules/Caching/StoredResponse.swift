@@ -131,11 +131,11 @@ package final class StoredResponse: Sendable {
     ) -> (Fields, date: Timestamp) {
         let hop = HopByHop(fields, for: .store)
         let isShared = policy.role == .shared
-        let withholdsCookies = isShared && policy.setCookie == .withheld
         let withheld = isShared ? directives.noCacheFields + directives.privateFields : directives.noCacheFields
         var kept = fields.filter { name, spelling, _ in
             if hop.ends(name, spelled: spelling) { return false }
-            if withholdsCookies, name == .setCookie { return false }
+            // No client gets the cookie of another (RFC 9111 §7.3).
+            if isShared, name == .setCookie { return false }
             return withheld.isEmpty || !withheld.contains(name ?? FieldName(token: spelling))
         }
         if let date = kept.date(.date, now: responseTime) { return (kept, date) }

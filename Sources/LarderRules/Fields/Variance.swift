@@ -15,10 +15,10 @@ package struct Variance: Sendable {
         /// The value in normal form.
         package let normal: [UInt8]?
 
-        package init(name: FieldName, value: [UInt8]?, normalises: Bool) {
+        package init(name: FieldName, value: [UInt8]?) {
             self.name = name
             self.value = value
-            normal = value.map { normalises ? Variance.normalised($0, of: name) : $0 }
+            normal = value.map { Variance.normalised($0, of: name) }
         }
     }
 
@@ -26,33 +26,28 @@ package struct Variance: Sendable {
     package let selectors: [Selector]
     /// `Vary: *`, or a malformed `Vary`: no request matches.
     package let matchesNothing: Bool
-    private let normalises: Bool
     /// Whether the codings that a request accepts do not matter, because the stored content is sent in any of them.
     package private(set) var spansCodings = false
 
     /// The variance of a response without `Vary`: every request matches.
-    package static let none = Variance(selectors: [], matchesNothing: false, normalises: true)
+    package static let none = Variance(selectors: [])
 
-    package init(selectors: [Selector], matchesNothing: Bool, normalises: Bool) {
+    package init(selectors: [Selector], matchesNothing: Bool = false) {
         self.selectors = selectors
         self.matchesNothing = matchesNothing
-        self.normalises = normalises
     }
 
     /// The variance of a response with the fields `response` to a request with the fields `request`.
-    package init(vary response: Fields, request: Fields, normalises: Bool = true) {
+    package init(vary response: Fields, request: Fields) {
         guard response.contains(.vary) else {
             self = .none
             return
         }
         guard let names = Variance.names(response) else {
-            self.init(selectors: [], matchesNothing: true, normalises: normalises)
+            self.init(selectors: [], matchesNothing: true)
             return
         }
-        let selectors = names.map {
-            Selector(name: $0, value: Variance.combined($0, in: request), normalises: normalises)
-        }
-        self.init(selectors: selectors, matchesNothing: false, normalises: normalises)
+        self.init(selectors: names.map { Selector(name: $0, value: Variance.combined($0, in: request)) })
     }
 
     /// The same, for a response whose content is sent in any coding or in none.
@@ -97,7 +92,7 @@ package struct Variance: Sendable {
         guard let normal = selector.normal else { return false }
         if isSame { return true }
         guard let value = Variance.combined(selector.name, in: request) else { return false }
-        return normal == (normalises ? Variance.normalised(value, of: selector.name) : value)
+        return normal == Variance.normalised(value, of: selector.name)
     }
 
     /// The most fields that may select a response: each of them is looked up in each request.

@@ -23,16 +23,6 @@ package struct CachePolicy: Sendable, Hashable {
         case override
     }
 
-    /// How a shared cache handles `Set-Cookie` (RFC 9111 §7.3). A private one keeps it.
-    package enum SetCookieRule: String, Sendable, CaseIterable {
-        /// Stored and replayed like any other field, as RFC 9111 §3.1 asks.
-        case stored
-        /// The response is stored without the field, so that no client gets another's cookie.
-        case withheld
-        /// A response that sets a cookie is not stored.
-        case notStored
-    }
-
     package var role: Role = .shared
     /// The lifetime of responses for which the origin names none; nil leaves it to the heuristics of RFC 9111 §4.2.2.
     package var expirationTime: Duration?
@@ -43,12 +33,6 @@ package struct CachePolicy: Sendable, Hashable {
     package var staleWhileRevalidate: Duration = .zero
     /// The window of RFC 5861 §4 where the origin names none: how stale a response to serve instead of a 5xx.
     package var staleIfError: Duration = .zero
-    /// How stale a response to serve when the upstream cannot be reached, where the origin names no bound; nil for no
-    /// bound (RFC 9111 §4.2.4 sets none).
-    package var staleIfDisconnected: Duration?
-    /// The heuristic lifetime as a fraction of the time since `Last-Modified` (RFC 9111 §4.2.2).
-    package var heuristicFraction: Double = 0.1
-    package var heuristicMaximum: Duration = .seconds(86_400)
     /// The target list of RFC 9213 §2.2, most applicable first. Empty for a proxy that is no part of a CDN.
     package var targets: [FieldName] {
         get { lists.values.targets }
@@ -61,16 +45,6 @@ package struct CachePolicy: Sendable, Hashable {
     package var storesAuthorized = false
     /// Whether the configuration adds credentials to requests, by fields, a certificate, a token or a program.
     package var addsCredentials = false
-    /// Whether `no-store` in responses is ignored. Breaks RFC 9111 on purpose; not the default in any mode.
-    package var storesDespiteNoStore = false
-    package var setCookie: SetCookieRule = .stored
-    /// Whether values of `Accept`-like fields are compared in a normal form (RFC 9111 §4.1), or octet by octet.
-    package var normalisedVary = true
-    /// How to treat request fields outside the key that make origins answer differently.
-    package var unkeyedFields: UnkeyedFields {
-        get { lists.values.unkeyedFields }
-        set { change { $0.unkeyedFields = newValue } }
-    }
     /// Whether the key includes the request content, which makes QUERY and POST storable like GET.
     package var keyedByContent = false
     /// The codings in which stored content is sent to clients that accept them, the preferred one first; where there
@@ -123,7 +97,6 @@ package struct CachePolicy: Sendable, Hashable {
     private final class Lists: Sendable, Hashable {
         struct Values: Hashable {
             var targets: [FieldName] = []
-            var unkeyedFields = UnkeyedFields()
             var codings: [ServedCoding] = []
             var surrogateKey: FieldName?
             var identity: Identity?

@@ -122,3 +122,11 @@ extension CachePolicy {
         return policy
     }
 }
+
+/// Octets that keep their boundaries when they are joined.
+enum LengthPrefixed {
+    static func append(_ octets: [UInt8], to joined: inout [UInt8]) {
+        joined += Array("\(octets.count):".utf8)
+        joined += octets
+    }
+}

@@ -144,10 +144,10 @@ extension CachePolicy {
     /// The variance of a response to a request, without the ignored fields.
     package func variance(of response: Fields, to request: Fields) -> Variance {
         guard !ignoredResponse.vary.isEmpty, let names = Variance.names(response) else {
-            return Variance(vary: response, request: request, normalises: normalisedVary)
+            return Variance(vary: response, request: request)
         }
         var vary = Fields()
         vary[.vary] = names.filter { !ignoredResponse.vary.contains($0) }.map(\.spelling).joined(separator: ", ")
-        return Variance(vary: vary, request: request, normalises: normalisedVary)
+        return Variance(vary: vary, request: request)
     }
 }

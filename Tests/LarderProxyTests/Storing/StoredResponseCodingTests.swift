@@ -11,14 +11,11 @@ struct StoredResponseCodingTests {
 
     static func response(
         _ fields: Fields, request: Fields = [:], status: Status = 200, method: LarderHTTP.Method = .get,
-        length: Int64 = 7,
-        normalises: Bool = true
+        length: Int64 = 7
     ) -> StoredResponse {
-        var policy = CachePolicy()
-        policy.normalisedVary = normalises
-        return StoredResponse(
+        StoredResponse(
             ResponseHead(status: status, fields: fields), to: RequestHead(method: method, fields: request),
-            requestTime: times.0, responseTime: times.1, contentLength: length, policy: policy)
+            requestTime: times.0, responseTime: times.1, contentLength: length, policy: CachePolicy())
     }
 
     static let samples: [StoredResponse] = [
@@ -31,7 +28,7 @@ struct StoredResponseCodingTests {
         response([:], request: ["X-Tenant": "t"]), response(["A": "1"], status: 404, method: .head, length: 0),
         response([:]).marked(.stale, policy: CachePolicy()),
         response([:]).marked(.invalid, policy: CachePolicy()),
-        response(["Vary": "X"], request: ["X": "Mixed CASE"], normalises: false),
+        response(["Vary": "X"], request: ["X": "Mixed CASE"]),
         parts([ByteRange(first: 0, last: 6)], of: 100),
         parts([ByteRange(first: 0, last: 2), ByteRange(first: 9, last: 12)], of: nil),
     ]
@@ -49,8 +46,7 @@ struct StoredResponseCodingTests {
 
     @Test(arguments: samples.indices) func `what was written is read`(index: Int) throws {
         let sample = Self.samples[index]
-        let normalises = Self.samples[index].variance.selectors.first?.value != Array("Mixed CASE".utf8)
-        let octets = StoredResponseCoding.encode(sample, normalises: normalises)
+        let octets = StoredResponseCoding.encode(sample)
         let read = try #require(decode(octets, length: sample.contentLength ?? 0))
         #expect(read.requestMethod == sample.requestMethod)
         #expect(read.requestedRange == sample.requestedRange)
@@ -61,25 +57,25 @@ struct StoredResponseCodingTests {
         #expect(read.standing == sample.standing)
         #expect(read.extent == sample.extent)
         #expect(read.facts.freshUntil == sample.facts.freshUntil)
-        #expect(StoredResponseCoding.encode(read, normalises: normalises) == octets)
+        #expect(StoredResponseCoding.encode(read) == octets)
         #expect(StoredResponseCoding.variantKey(read.variance) == StoredResponseCoding.variantKey(sample.variance))
     }
 
     @Test(arguments: samples.indices) func `what is cut or has something behind it is no response`(index: Int) {
-        let octets = StoredResponseCoding.encode(Self.samples[index], normalises: true)
+        let octets = StoredResponseCoding.encode(Self.samples[index])
         for count in octets.indices { #expect(decode(Array(octets[..<count])) == nil, "\(count) of \(octets.count)") }
         #expect(decode(octets + [0]) == nil)
     }
 
     @Test(arguments: samples.indices) func `a flipped bit is noticed, or gives what could have been written`(index: Int)
     {
-        let octets = StoredResponseCoding.encode(Self.samples[index], normalises: true)
+        let octets = StoredResponseCoding.encode(Self.samples[index])
         for bit in 0..<octets.count * 8 {
             var flipped = octets
             flipped[bit / 8] ^= 1 << (bit % 8)
             guard let read = decode(flipped) else { continue }
-            let again = StoredResponseCoding.encode(read, normalises: true)
-            #expect(decode(again).map { StoredResponseCoding.encode($0, normalises: true) } == again, "bit \(bit)")
+            let again = StoredResponseCoding.encode(read)
+            #expect(decode(again).map { StoredResponseCoding.encode($0) } == again, "bit \(bit)")
             for octet in again where octet == 0x0A { #expect(Bool(bit >= 0), "\(octet)") }
             read.fields.forEachLine { _, _, value in
                 #expect(!value.contains { $0 == 0 || $0 == 0x0A || $0 == 0x0D }, "bit \(bit)")
@@ -93,13 +89,13 @@ struct StoredResponseCodingTests {
         recorder.note(end: 7, at: .milliseconds(700))
         let pace = try #require(recorder.pace)
         for sample in Self.samples {
-            let octets = StoredResponseCoding.encode(sample, pace: pace, normalises: true)
+            let octets = StoredResponseCoding.encode(sample, pace: pace)
             #expect(StoredResponseCoding.pace(in: octets, contentLength: 7) == pace)
-            #expect(decode(octets).map { StoredResponseCoding.encode($0, normalises: true) } != nil)
+            #expect(decode(octets).map { StoredResponseCoding.encode($0) } != nil)
             // Of content that is shorter it cannot be the pace.
             #expect(decode(octets, length: 6) == nil)
             for count in octets.indices { #expect(decode(Array(octets[..<count])) == nil, "\(count)") }
-            let plain = StoredResponseCoding.encode(sample, normalises: true)
+            let plain = StoredResponseCoding.encode(sample)
             #expect(StoredResponseCoding.pace(in: plain, contentLength: 7) == nil)
         }
     }
@@ -111,7 +107,7 @@ struct StoredResponseCodingTests {
         octets.withUnsafeBytes { name in
             Array("v".utf8).withUnsafeBytes { fields.appendReceived(spelling: name, value: $0) }
         }
-        let encoded = StoredResponseCoding.encode(Self.response(fields), normalises: true)
+        let encoded = StoredResponseCoding.encode(Self.response(fields))
         #expect(decode(encoded)?.fields.count == 2)
     }
 

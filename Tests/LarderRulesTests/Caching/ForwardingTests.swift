@@ -83,7 +83,7 @@ struct UnkeyedFieldsTests {
             "X-HTTP-Method-Override: PUT",
             "X-Host: evil", "X-Forwarded-Proto: evil", "X-Forwarded-Prefix: /evil", "Accept: a", "X-Custom: b",
         ])
-        UnkeyedFields().drop(from: &fields)
+        Self.drop(from: &fields)
         #expect(fields == Fields(lines: ["Accept: a", "X-Custom: b"]))
     }
 
@@ -95,23 +95,11 @@ struct UnkeyedFieldsTests {
         "Content_Length", "Transfer_Encoding", "User_Agent", "X-Forwarded_Host", "X-Middleware-Subrequest",
     ]) func `nor are their relatives, nor names that origins do not tell from those that were judged`(name: String) {
         var fields = Fields(lines: ["Accept: a", "\(name): evil", "X_Custom: b", "Proxy-Custom: c"])
-        UnkeyedFields().drop(from: &fields)
+        Self.drop(from: &fields)
         #expect(fields == Fields(lines: ["Accept: a", "X_Custom: b", "Proxy-Custom: c"]))
     }
 
-    @Test func `the configuration can let them through, key them or keep responses out`() {
-        let rule = UnkeyedFields(exceptions: [.xForwardedProto: .forwarded, "X-Tenant": .keyed, "X-Debug": .notStored])
-        var fields = Fields(lines: ["X-Forwarded-Proto: https", "X-Tenant: a", "X-Debug: 1"])
-        let before = fields
-        rule.drop(from: &fields)
-        #expect(fields == before)
-        #expect(rule.obstacle(in: fields) == "X-Debug")
-        #expect(rule.key(of: fields) == Array("8:x-tenant1:a".utf8))
-        #expect(rule.obstacle(in: Fields()) == nil && rule.key(of: Fields()).isEmpty)
-    }
-
-    @Test func `values cannot pass for others in the key`() {
-        let rule = UnkeyedFields(exceptions: ["A": .keyed, "B": .keyed])
-        #expect(rule.key(of: Fields(lines: ["A: 1", "B: 2"])) != rule.key(of: Fields(lines: ["A: 11:b1:2"])))
+    private static func drop(from fields: inout Fields) {
+        fields.removeAll { name, spelling, _ in UnkeyedFields.drops(name, spelled: spelling) }
     }
 }

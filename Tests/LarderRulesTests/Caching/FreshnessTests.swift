@@ -96,14 +96,6 @@ struct FreshnessTests {
         Case(
             "another Pragma is nothing", Input(lines: ["Last-Modified: \(date(-600))", "Pragma: foo"]),
             Lifetime(.seconds(60), .heuristic)),
-        Case(
-            "the fraction and the maximum are settings",
-            Input(
-                lines: ["Last-Modified: \(date(-600))"],
-                policy: .with {
-                    $0.heuristicFraction = 0.5; $0.heuristicMaximum = .seconds(100)
-                }),
-            Lifetime(.seconds(100), .heuristic)),
     ]
 
     private static func mode(_ mode: CachePolicy.ExpirationMode) -> CachePolicy {

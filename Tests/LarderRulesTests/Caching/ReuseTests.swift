@@ -343,10 +343,6 @@ struct StaleUseTests {
         Case(
             "disconnected, bounded by the origin", .init(", stale-if-error=5", .disconnected),
             .doNotServe(.tooStale(allowed: .seconds(5)))),
-        Case(
-            "disconnected, bounded by the configuration",
-            .init("", .disconnected, policy: .with { $0.staleIfDisconnected = .seconds(5) }),
-            .doNotServe(.tooStale(allowed: .seconds(5)))),
         Case("503, nobody allowed it", .init("", .status(503)), .doNotServe(.tooStale(allowed: .zero))),
         Case("503, the origin allowed it", .init(", stale-if-error=10", .status(503)), serve(.staleIfError)),
         Case(

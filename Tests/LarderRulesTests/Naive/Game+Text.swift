@@ -109,10 +109,8 @@ extension CachePolicy {
         retryTime = .milliseconds(naive.retryTime)
         staleWhileRevalidate = .milliseconds(naive.staleWhileRevalidate)
         staleIfError = .milliseconds(naive.staleIfError)
-        staleIfDisconnected = naive.staleIfDisconnected.map { .milliseconds($0) }
         targets = naive.targets.compactMap { FieldName($0) }
         offline = naive.isOffline
         storesAuthorized = naive.storesAuthorized
-        setCookie = SetCookieRule(rawValue: naive.cookies) ?? .stored
     }
 }

@@ -105,7 +105,7 @@ struct Game {
         var discarded: [Int] = []
         for index in found {
             let entry = cache.freshened(naive[index], response, request, requestTime, now)
-            let obstacle = cache.discarded(entry, cache.merged(naive[index].response, response))
+            let obstacle = cache.discarded(entry)
             let isUnstored = obstacle == "authorization" && !naive[index].wasAuthorized
             let decision = Freshening.freshen(
                 stored[index], with: ResponseHead(response), to: head, requestTime: timestamp(requestTime),
@@ -220,7 +220,7 @@ struct Game {
             let length = naive[index].held == nil ? Game.length : 5
             let difference = cache.difference(naive[index], response, length: length)
             let entry = cache.freshened(naive[index], response, request, requestTime, now)
-            let obstacle = cache.discarded(entry, cache.merged(naive[index].response, response))
+            let obstacle = cache.discarded(entry)
             let isUnstored = obstacle == "authorization" && !naive[index].wasAuthorized
             let decision = Freshening.freshenByHead(
                 stored[index], with: ResponseHead(response), to: head, requestTime: timestamp(requestTime),

@@ -69,13 +69,12 @@ extension NaiveCache {
     }
 
     /// Why an updated entry is not kept; nil when it is.
-    func discarded(_ entry: NaiveEntry, _ merged: NaiveMessage) -> String? {
+    func discarded(_ entry: NaiveEntry) -> String? {
         let directives = directives(entry.response)
         if directives.has("no-store"), !directives.permits("must-understand") { return "no-store" }
         if policy.isShared {
             if directives.isUnqualified("private") { return "private" }
             if entry.wasAuthorized, !policy.storesAuthorized, !allowsAuthorized(directives) { return "authorization" }
-            if policy.cookies == "notStored", merged.has("set-cookie") { return "set-cookie" }
         }
         return entry.vary == nil ? "vary" : nil
     }
@@ -122,7 +121,7 @@ extension NaiveCache {
         if case .value(let seconds) = wishes.number("max-age"), age > seconds * 1000, !acceptsStale, !hasWish {
             return "no: request"
         }
-        var bound = status == nil ? policy.staleIfDisconnected ?? naiveInfinity : policy.staleIfError
+        var bound = status == nil ? naiveInfinity : policy.staleIfError
         switch directives(entry.response).number("stale-if-error") {
         case .absent: break
         case .broken: bound = 0

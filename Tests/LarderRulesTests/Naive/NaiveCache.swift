@@ -122,7 +122,6 @@ struct NaiveCache {
         }
         if response.status == 206, !request.has("range") || contentRange(response) == nil { return "content-range" }
         if vary(response, request) == nil { return "vary" }
-        if policy.isShared, policy.cookies == "notStored", response.has("set-cookie") { return "set-cookie" }
         let isCacheable =
             isOverridden || explicit || directives.permits("public")
             || (!policy.isShared && directives.isUnqualified("private"))
@@ -161,7 +160,7 @@ struct NaiveCache {
         kept.drop(Set(directives.qualified("no-cache")))
         if policy.isShared {
             kept.drop(Set(directives.qualified("private")))
-            if policy.cookies == "withheld" { kept.drop(["set-cookie"]) }
+            kept.drop(["set-cookie"])
         }
         kept.drop(["connection", "keep-alive", "transfer-encoding", "x-hop"])
         if date(kept, "date") == nil {

@@ -8,11 +8,9 @@ struct NaivePolicy {
     var retryTime = 0
     var staleWhileRevalidate = 0
     var staleIfError = 0
-    var staleIfDisconnected: Int?
     var targets: [String] = []
     var isOffline = false
     var storesAuthorized = false
-    var cookies = "stored"
 }
 
 /// For ever, in milliseconds.

@@ -55,9 +55,7 @@ struct RandomMessages {
         if random.chance(30) { policy.retryTime = random.pick([1000, 2000]) }
         if random.chance(20) { policy.staleWhileRevalidate = random.pick([1000, 10_000]) }
         if random.chance(30) { policy.staleIfError = random.pick([5000, 86_400_000]) }
-        if random.chance(20) { policy.staleIfDisconnected = random.pick([0, 10_000]) }
         if random.chance(30) { policy.targets = ["cdn-cache-control"] }
-        policy.cookies = random.pick(["stored", "stored", "withheld", "notStored"])
         return policy
     }
 

@@ -40,7 +40,9 @@ struct SharingRulesTests {
     }
 
     /// A head with any fields at all, as only who has the team's key can make it.
-    private func candidate(_ fields: Fields, status: UInt16 = 200, method: String = "GET") throws -> SharedCandidate? {
+    private func candidate(
+        _ fields: Fields, status: UInt16 = 200, method: String = "GET", role: CachePolicy.Role = .shared
+    ) throws -> SharedCandidate? {
         var head = OctetWriter()
         head.append(UInt8(2))
         head.append(UInt8(2))
@@ -52,7 +54,10 @@ struct SharingRulesTests {
         let entity = SharedEntity(
             variant: [], head: head.octets, requestTime: Self.now, responseTime: Self.now, groups: [],
             origin: "http://a.test", content: .inline(Array("hello".utf8)))
-        return SharingRules.candidate(entity, at: try TargetURI("http://a.test/a"), policy: CachePolicy())
+        var policy = CachePolicy()
+        policy.role = role
+        return SharingRules.candidate(
+            entity, at: try TargetURI("http://a.test/a"), isOwn: role == .private, policy: policy)
     }
 
     @Test func `a head that no daemon writes is used without what belongs to a connection, or not at all`() throws {
@@ -69,10 +74,11 @@ struct SharingRulesTests {
         #expect(try candidate(with(.contentLength, "5")) != nil)
         for length in ["99", "4", "-5", "5, 5", "x", ""] { #expect(try candidate(with(.contentLength, length)) == nil) }
         #expect(try candidate(with(.contentLength, "5", "5")) == nil)
-        #expect(try candidate(with(.setCookie, "a=b")) == nil)
+        #expect(try candidate(fresh, role: .private) != nil)
+        #expect(try candidate(with(.setCookie, "a=b"), role: .private) == nil)
         for (name, value) in [
             (.transferEncoding, "chunked"), (.connection, "close, X-Hop"), (.trailer, "X"),
-            (.keepAlive, "1"), (.upgrade, "h2c"), (.proxyAuthenticate, "Basic"),
+            (.keepAlive, "1"), (.upgrade, "h2c"), (.proxyAuthenticate, "Basic"), (.setCookie, "a=b"),
         ] as [(FieldName, String)] {
             let used = try #require(try candidate(with(name, value)))
             #expect(!used.stored.fields.contains(name))
@@ -149,7 +155,7 @@ struct SharingRulesTests {
         let response = stored(["Cache-Control": "max-age=60", "Vary": "Accept"], request: ["Accept": "text/plain"])
         func entity(variant: [UInt8], isPart: Bool = false) -> SharedEntity {
             SharedEntity(
-                variant: variant, head: StoredResponseCoding.encode(response, normalises: false),
+                variant: variant, head: StoredResponseCoding.encode(response),
                 requestTime: response.requestTime, responseTime: response.responseTime, groups: [],
                 origin: "http://a.test", isPart: isPart, content: .inline(Array("hello".utf8)))
         }
@@ -176,7 +182,7 @@ struct SharingRulesTests {
             let response = stored(fields, request: request)
             let entity = SharedEntity(
                 variant: StoredResponseCoding.variantKey(response.variance),
-                head: StoredResponseCoding.encode(response, normalises: false), requestTime: response.requestTime,
+                head: StoredResponseCoding.encode(response), requestTime: response.requestTime,
                 responseTime: response.responseTime, groups: [], origin: uri.origin,
                 content: .inline(Array("hello".utf8)))
             return SharingRules.candidate(entity, at: uri, policy: CachePolicy()) != nil
