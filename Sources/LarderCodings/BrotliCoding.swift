@@ -41,15 +41,8 @@ final class BrotliEncoding: EncodingEngine {
 
     deinit { BrotliEncoderDestroyInstance(state) }
 
-    func step(
-        _ input: UnsafeRawBufferPointer, _ operation: EncodingOperation, into room: UnsafeMutableRawBufferPointer
-    ) -> CodingStep {
-        let wanted =
-            switch operation {
-            case .goOn: BROTLI_OPERATION_PROCESS
-            case .flush: BROTLI_OPERATION_FLUSH
-            case .finish: BROTLI_OPERATION_FINISH
-            }
+    func step(_ input: UnsafeRawBufferPointer, isLast: Bool, into room: UnsafeMutableRawBufferPointer) -> CodingStep {
+        let wanted = isLast ? BROTLI_OPERATION_FINISH : BROTLI_OPERATION_PROCESS
         var left = input.count
         var next = input.bindMemory(to: UInt8.self).baseAddress
         var spare = room.count

@@ -34,12 +34,6 @@ package final class ContentDecoder {
         if let failure { throw failure }
     }
 
-    /// Decodes a part and appends the output to `output`.
-    package func decode(_ octets: UnsafeRawBufferPointer, into output: inout [UInt8]) throws(CodingError) {
-        _ = run(octets, into: &output)
-        if let failure { throw failure }
-    }
-
     /// How far a part was decoded.
     package struct Progress {
         /// Octets of the part that were used.

@@ -2,8 +2,8 @@
 
 /// Encodes a content coding part by part.
 ///
-/// Pass it the parts in order, then call `finish(into:)` once. The output may lag behind the input; `flush(into:)`
-/// makes all of it visible to a decoder at the other end. It belongs to one thread at a time.
+/// Pass it the parts in order, then call `finish(into:)` once. The output may lag behind the input. It belongs to one
+/// thread at a time.
 package final class ContentEncoder {
     package let coding: ContentCoding
     private let engine: any EncodingEngine
@@ -25,31 +25,21 @@ package final class ContentEncoder {
 
     /// Encodes a part and appends the available output to `output`.
     package func encode(_ octets: [UInt8], into output: inout [UInt8]) throws(CodingError) {
-        try fail(octets.withUnsafeBytes { run($0, .goOn, into: &output) })
-    }
-
-    /// Encodes a part and appends the available output to `output`.
-    package func encode(_ octets: UnsafeRawBufferPointer, into output: inout [UInt8]) throws(CodingError) {
-        try fail(run(octets, .goOn, into: &output))
-    }
-
-    /// Appends the output for all input so far. Each call costs some of the compression.
-    package func flush(into output: inout [UInt8]) throws(CodingError) {
-        try fail(run(UnsafeRawBufferPointer(start: nil, count: 0), .flush, into: &output))
+        try fail(octets.withUnsafeBytes { run($0, isLast: false, into: &output) })
     }
 
     /// Appends the remaining output, and the end of the coding.
     package func finish(into output: inout [UInt8]) throws(CodingError) {
-        try fail(run(UnsafeRawBufferPointer(start: nil, count: 0), .finish, into: &output))
+        try fail(run(UnsafeRawBufferPointer(start: nil, count: 0), isLast: true, into: &output))
     }
 
     private func run(
-        _ input: UnsafeRawBufferPointer, _ operation: EncodingOperation, into output: inout [UInt8]
+        _ input: UnsafeRawBufferPointer, isLast: Bool, into output: inout [UInt8]
     ) -> CodingError.Problem? {
         var rest = input
         var isFull = true
         while !rest.isEmpty || isFull {
-            let step = engine.step(rest, operation, into: room.bytes)
+            let step = engine.step(rest, isLast: isLast, into: room.bytes)
             output.append(contentsOf: room.bytes[..<step.produced])
             if let problem = step.problem { return problem }
             rest = UnsafeRawBufferPointer(rebasing: rest[step.consumed...])
@@ -63,20 +53,9 @@ package final class ContentEncoder {
     }
 }
 
-/// The output that an encoder is to produce.
-enum EncodingOperation {
-    /// The available output.
-    case goOn
-    /// All of the input so far.
-    case flush
-    /// All of it, and the end.
-    case finish
-}
-
 /// A library that encodes a coding.
 protocol EncodingEngine: AnyObject {
-    /// Consumes input and fills `room`, as far as either goes. Room that is left means that the operation is done.
-    func step(
-        _ input: UnsafeRawBufferPointer, _ operation: EncodingOperation, into room: UnsafeMutableRawBufferPointer
-    ) -> CodingStep
+    /// Consumes input and fills `room`, as far as either goes: with the available output, or with all of it and the
+    /// end. Room that is left means that there is no more.
+    func step(_ input: UnsafeRawBufferPointer, isLast: Bool, into room: UnsafeMutableRawBufferPointer) -> CodingStep
 }

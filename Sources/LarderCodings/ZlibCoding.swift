@@ -111,16 +111,8 @@ final class ZlibEncoding: EncodingEngine {
         self.stream = stream
     }
 
-    func step(
-        _ input: UnsafeRawBufferPointer, _ operation: EncodingOperation, into room: UnsafeMutableRawBufferPointer
-    ) -> CodingStep {
-        let flush =
-            switch operation {
-            case .goOn: Z_NO_FLUSH
-            case .flush: Z_SYNC_FLUSH
-            case .finish: Z_FINISH
-            }
-        var (code, step) = stream.run(input, into: room) { deflate($0, flush) }
+    func step(_ input: UnsafeRawBufferPointer, isLast: Bool, into room: UnsafeMutableRawBufferPointer) -> CodingStep {
+        var (code, step) = stream.run(input, into: room) { deflate($0, isLast ? Z_FINISH : Z_NO_FLUSH) }
         // Z_BUF_ERROR only means that there was nothing left to do.
         if code != Z_OK, code != Z_STREAM_END, code != Z_BUF_ERROR { step.problem = .malformed(stream.message) }
         return step

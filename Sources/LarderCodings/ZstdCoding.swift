@@ -51,18 +51,10 @@ final class ZstdEncoding: EncodingEngine {
 
     deinit { ZSTD_freeCStream(stream) }
 
-    func step(
-        _ input: UnsafeRawBufferPointer, _ operation: EncodingOperation, into room: UnsafeMutableRawBufferPointer
-    ) -> CodingStep {
-        let wanted =
-            switch operation {
-            case .goOn: ZSTD_e_continue
-            case .flush: ZSTD_e_flush
-            case .finish: ZSTD_e_end
-            }
+    func step(_ input: UnsafeRawBufferPointer, isLast: Bool, into room: UnsafeMutableRawBufferPointer) -> CodingStep {
         var source = ZSTD_inBuffer(src: input.baseAddress, size: input.count, pos: 0)
         var target = ZSTD_outBuffer(dst: room.baseAddress, size: room.count, pos: 0)
-        let code = ZSTD_compressStream2(stream, &target, &source, wanted)
+        let code = ZSTD_compressStream2(stream, &target, &source, isLast ? ZSTD_e_end : ZSTD_e_continue)
         return CodingStep(
             consumed: source.pos, produced: target.pos,
             problem: ZSTD_isError(code) == 0 ? nil : .malformed(String(cString: ZSTD_getErrorName(code))))

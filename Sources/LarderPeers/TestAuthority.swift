@@ -1,12 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 import COpenSSL
+import Foundation
+package import LarderIO
 
 /// A certificate authority made for one test, and the certificates it gives.
 package final class TestAuthority {
     /// A certificate with its key, both in PEM.
     package struct Identity: Sendable {
-        package let certificate: String
-        package let privateKey: String
+        package var certificate: String
+        package var privateKey: String
+
+        /// The TLS of a server that reads them from files.
+        package func serverContext() throws -> TLSServerContext {
+            let directory = FreshDirectory()
+            let (certificateFile, keyFile) = ("\(directory.path)/certificate", "\(directory.path)/key")
+            try certificate.write(toFile: certificateFile, atomically: true, encoding: .utf8)
+            try privateKey.write(toFile: keyFile, atomically: true, encoding: .utf8)
+            return try withExtendedLifetime(directory) {
+                try TLSServerContext(certificateFile: certificateFile, keyFile: keyFile)
+            }
+        }
     }
 
     private let certificate: OpaquePointer

@@ -311,9 +311,6 @@ package final class SQLiteStore: Sendable {
         _ = core.queue.accept(Operation(key: key, change: .updateHead(update)))
     }
 
-    /// Records that `key` was used, so that eviction skips it once.
-    package func touch(_ key: EntityKey) { core.index.touch(key.hash) }
-
     /// Removes all variants.
     package func remove(_ key: EntityKey, because reason: RemovalReason = .wiped) {
         _ = core.queue.accept(Operation(key: key, change: .remove(variant: nil, because: reason)))

@@ -18,7 +18,7 @@ struct InterceptionScenarios {
     ) async throws {
         let authority = TestAuthority()
         let identity = authority.identity(names)
-        let context = try TLSServerContext(certificates: identity.certificate, privateKey: identity.privateKey)
+        let context = try identity.serverContext()
         let file = FreshDirectory()
         let path = file.path + "/authority.pem"
         try write(authority.pem, to: path)
@@ -275,7 +275,7 @@ struct InterceptionScenarios {
             let renewed = TestAuthority()
             let identity = renewed.identity("IP:127.0.0.1")
             scenario.origin.speakTLS(
-                try TLSServerContext(certificates: identity.certificate, privateKey: identity.privateKey))
+                try identity.serverContext())
             try Self.write(renewed.pem, to: try #require(scenario.proxy.configuration.settings.upstream.caFile))
             try await scenario.reload { _ in }
             #expect(try await Self.get(client, scenario, "/b").status == 200)

@@ -71,22 +71,6 @@ import Testing
         #expect(decoder.produced == content.count)
     }
 
-    @Test(arguments: ContentCoding.allCases)
-    func `what was flushed can be read before the end`(_ coding: ContentCoding) throws {
-        let encoder = try coding.encoder()
-        let decoder = try coding.decoder(limit: 1_000)
-        var output: [UInt8] = []
-        for part in ["one", "two", "three"] {
-            var encoded: [UInt8] = []
-            try encoder.encode(Array(part.utf8), into: &encoded)
-            try encoder.flush(into: &encoded)
-            output = []
-            try decoder.decode(encoded, into: &output)
-            #expect(String(decoding: output, as: UTF8.self) == part)
-        }
-        #expect(throws: CodingError(coding, .truncated)) { try decoder.finish() }
-    }
-
     @Test(arguments: ContentCoding.allCases, [0, 1, 5, 50])
     func `content that ends early is said to`(_ coding: ContentCoding, _ kept: Int) throws {
         let encoded = try coding.encode(`Content codings`.noise(500))

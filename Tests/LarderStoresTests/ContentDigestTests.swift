@@ -14,12 +14,9 @@ struct ContentDigestTests {
         octets.withUnsafeBytes { hashing.update($0) }
         #expect(digest.hexadecimal == text)
         #expect(hashing.finish() == digest)
-        #expect(ContentDigest(hexadecimal: text) == digest)
         #expect(digest.bytes.withUnsafeBytes { ContentDigest($0) } == digest)
         #expect(digest.prefix == 0xba78_16bf_8f01_cfea)
         #expect(digest.inverted.inverted == digest && digest.inverted.bytes == digest.bytes.map { ~$0 })
-        #expect(ContentDigest(hexadecimal: text.dropLast()) == nil)
-        #expect(ContentDigest(hexadecimal: text.dropLast() + "g") == nil)
     }
 
     @Test func `a keyed digest depends on all octets and on both halves of the secret`() throws {
@@ -72,6 +69,7 @@ struct ContentDigestTests {
         let kinds: [StoredDigest] = [.sha256(sha256), .keyed(try #require(keyed))]
         for digest in kinds {
             #expect(StoredDigest(hexadecimal: digest.hexadecimal) == digest)
+            #expect(StoredDigest(hexadecimal: digest.hexadecimal.dropLast() + "g") == nil)
             #expect(digest.bytes.withUnsafeBytes { StoredDigest($0) } == digest)
             #expect(digest.inverted.bytes == digest.bytes.map { ~$0 } && digest.inverted.inverted == digest)
             #expect(digest.prefix == sha256.prefix)

@@ -29,7 +29,7 @@ struct Fixture {
 
     func transform(
         _ content: [UInt8], _ status: Status = 200, type: String = "application/json", _ fields: Fields = Fields(),
-        on threads: TransformerThreads? = nil
+        on threads: TransformerThreads = .own
     ) async -> TransformedResponse {
         var fields = fields
         fields[.contentType] = type
@@ -37,7 +37,6 @@ struct Fixture {
         fields[.contentLength] = String(content.count)
         let resource = resource
         let entity = Entity(content: content, fields: fields, status: status, timestamp: clock.now)
-        guard let threads else { return await resource.transform(entity, resource.configuration) }
         return await resource.transform(resource.configuration, on: threads) { entity }
     }
 

@@ -18,7 +18,7 @@ struct TLSOriginTests {
         init(_ names: String) throws {
             let authority = TestAuthority()
             let identity = authority.identity(names)
-            server = try TLSServerContext(certificates: identity.certificate, privateKey: identity.privateKey)
+            server = try identity.serverContext()
             client = try TLSClientContext(trustsSystem: false, authorities: authority.pem)
         }
     }

@@ -72,7 +72,8 @@ struct Shelf {
         let service = service
         var first: Resource?
         for url in urls {
-            let key = ResourceKey(service: 1, partition: .shared, url: url)
+            var key = ResourceKey()
+            key.set(service: 1, partition: .shared, url: url)
             let made = registry.resource(for: key) {
                 Resource(service: service, url: ResourceURL(url), partition: .shared, key: $0)
             }

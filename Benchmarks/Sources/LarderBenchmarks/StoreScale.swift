@@ -149,7 +149,7 @@ struct StoreScale: Sendable {
                 let key = key(((calls + step) &* 7919) % count)
                 let start = Self.now()
                 if step == 0 { put(store, count + calls) }
-                if store.mayContain(key) { store.touch(key) }
+                keep(store.mayContain(key))
                 longest = max(longest, Self.now() - start)
             }
             calls += 100

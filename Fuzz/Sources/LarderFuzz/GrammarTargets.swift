@@ -18,8 +18,7 @@ func listGrammar(_ input: UnsafeRawBufferPointer) {
     guard !input.contains(where: { $0 == 0 || $0 == 0x0A || $0 == 0x0D }) else { return }
     var elements: [[UInt8]] = []
     if ListGrammar.forEachElement(input, { elements.append(Array($0)) }) {
-        var written: [UInt8] = []
-        ListGrammar.append(elements, to: &written)
+        let written = Array(elements.joined(separator: [0x2C, 0x20]))
         var again: [[UInt8]] = []
         let isWellFormed = written.withUnsafeBytes { ListGrammar.forEachElement($0) { again.append(Array($0)) } }
         require(isWellFormed && again == elements, "a list survives writing")

@@ -45,11 +45,6 @@ static inline int larder_ssl_set_server_name(SSL *ssl, const char *name) {
     return (int)SSL_set_tlsext_host_name(ssl, name);
 }
 
-/* Macro over SSL_CTX_ctrl with a cast. Takes a reference of its own. */
-static inline int larder_ssl_ctx_add_chain_certificate(SSL_CTX *context, X509 *certificate) {
-    return (int)SSL_CTX_add1_chain_cert(context, certificate);
-}
-
 /* Macro over SSL_CTX_ctrl. Sessions are the clients' to keep, as tickets: nothing is remembered for who may not come
    again. */
 static inline void larder_ssl_ctx_keep_no_server_sessions(SSL_CTX *context) {

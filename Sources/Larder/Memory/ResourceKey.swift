@@ -24,10 +24,6 @@ package struct ResourceKey: Sendable {
         urlEnd = bytes.count
     }
 
-    package init(service: UInt32, partition: Partition, url: TargetURI) {
-        set(service: service, partition: partition, url: url)
-    }
-
     /// - Parameters:
     ///   - spelling: path and query as the client wrote them, where that is not the normal form. They are forwarded
     ///     unchanged, and the response to one spelling is not served for another.

@@ -3,8 +3,6 @@
 package enum SharedLoadError: Error {
     /// The reader was slower than the window and the content it missed is not on disk.
     case fellBehind
-    /// All clients left before the response was complete.
-    case abandoned
     /// The Resource was wiped or the load cancelled by an operator.
     case cancelled
 }

@@ -85,8 +85,6 @@ package struct ResourceChange: Sendable {
     package let loads: [ActiveLoad]
     /// The last response that was not stored, if none has been stored since.
     package let unstored: UnstoredResponse?
-
-    package var isLoading: Bool { !loads.isEmpty }
 }
 
 /// How a load ended, except with new data.

@@ -11,6 +11,4 @@ package struct ChangeRule: Sendable, Hashable {
 
     /// Makes a rule that does nothing.
     package init() {}
-
-    package var isEmpty: Bool { program.isEmpty && webhook == nil }
 }

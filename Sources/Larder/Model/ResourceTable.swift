@@ -61,8 +61,6 @@ final class ResourceTable: Sendable {
     /// All resources in the table.
     var all: [Resource] { state.withLock { $0.slots.values.compactMap { $0.strong ?? $0.weak } } }
 
-    var count: Int { state.withLock { $0.slots.count } }
-
     /// Releases unreferenced resources.
     func flush() {
         // Observers of deallocated owners retain their resource until they are removed.

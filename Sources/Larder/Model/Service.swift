@@ -190,11 +190,6 @@ public final class Service: Sendable {
 
     package var configurationSet: ConfigurationSet { configurations.withLock { $0 } }
 
-    /// The configuration for a URL and a method, and what it came from.
-    package func configuration(for target: TargetURI, method: Method) -> FrozenConfiguration {
-        configurationSet.configuration(for: ResourceURL(target), method: method)
-    }
-
     /// Adds configuration for the resources that a pattern matches, for some methods or all. Later configuration
     /// sees and may change what earlier one left.
     ///

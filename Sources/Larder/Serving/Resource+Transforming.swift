@@ -39,11 +39,6 @@ extension Resource {
             { [self] watch in transform(received(), configuration, run, watch, sealing) })
     }
 
-    /// The same for a response in memory, on the process's own threads.
-    package func transform(_ received: Entity<[UInt8]>, _ configuration: Configuration) async -> TransformedResponse {
-        await transform(configuration) { received }
-    }
-
     private func transform(
         _ received: Entity<[UInt8]>, _ configuration: Configuration, _ run: PipelineRun, _ watch: PipelineRun.Watch,
         _ sealing: (inout Entity<[UInt8]>) -> Void

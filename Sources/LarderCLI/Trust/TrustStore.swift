@@ -16,18 +16,16 @@ struct TrustStore: Equatable {
 
     /// The places of this machine and this user that exist.
     ///
-    /// - Parameters:
-    ///   - root: the directory used as `/`.
-    ///   - home: the user's home directory.
-    static func found(root: String = "", home: String?, hasCertutil: Bool) -> [TrustStore] {
+    /// - Parameter home: the user's home directory.
+    static func found(home: String?, hasCertutil: Bool) -> [TrustStore] {
         var stores: [TrustStore] = []
         let systems = [
             ("/usr/local/share/ca-certificates", ["update-ca-certificates"]),
             ("/etc/pki/ca-trust/source/anchors", ["update-ca-trust", "extract"]),
             ("/etc/ca-certificates/trust-source/anchors", ["trust", "extract-compat"]),
         ]
-        if let system = systems.first(where: { isDirectory(root + $0.0) }) {
-            stores.append(TrustStore(kind: .system(directory: root + system.0, command: system.1)))
+        if let system = systems.first(where: { isDirectory($0.0) }) {
+            stores.append(TrustStore(kind: .system(directory: system.0, command: system.1)))
         }
         guard hasCertutil, let home else { return stores }
         var databases = [home + "/.pki/nssdb"]

@@ -41,10 +41,6 @@ package enum HTTPDate {
     }
 
     /// Appends the 29 octets of a date, to the second.
-    package static func append(_ timestamp: Timestamp, to output: inout [UInt8]) {
-        output.append(contentsOf: octets(ofSecond: timestamp.seconds))
-    }
-
     package static func string(_ timestamp: Timestamp) -> String {
         String(decoding: octets(ofSecond: timestamp.seconds), as: UTF8.self)
     }

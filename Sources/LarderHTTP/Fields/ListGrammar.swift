@@ -29,16 +29,6 @@ package enum ListGrammar {
         }
         return true
     }
-
-    /// Appends `elements` with `, ` between them.
-    package static func append(_ elements: some Sequence<some Sequence<UInt8>>, to output: inout [UInt8]) {
-        var isFirst = true
-        for element in elements {
-            if !isFirst { output += [0x2C, 0x20] }
-            isFirst = false
-            output.append(contentsOf: element)
-        }
-    }
 }
 
 extension Fields {

@@ -10,8 +10,6 @@ package struct Parameters: Hashable, Sendable {
 
     package private(set) var all: [Parameter] = []
 
-    package init() {}
-
     /// Reads `*( OWS ";" OWS [ parameter ] )`, nil when `bytes` are anything else.
     ///
     /// - Parameter isLenient: takes a malformed value as it is, up to the semicolon, and leaves out what has no name.

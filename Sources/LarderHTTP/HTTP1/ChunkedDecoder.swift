@@ -20,8 +20,6 @@ package struct ChunkedDecoder: Sendable {
 
     package init(limits: ParseLimits = ParseLimits()) { self.limits = limits }
 
-    package var isComplete: Bool { state == .complete }
-
     /// The trailer fields that may be used and forwarded; empty until the message is complete.
     package var trailers: Fields { trailerReader.fields }
 

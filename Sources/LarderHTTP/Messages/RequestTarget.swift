@@ -93,12 +93,6 @@ public struct Authority: Sendable, Hashable {
         host = String(decoding: octets, as: UTF8.self)
         self.port = port
     }
-
-    /// Whether the host is a name or an address.
-    package var hostKind: HostKind {
-        var copy = host
-        return copy.withUTF8 { URIHost.kind(ofNormalised: UnsafeRawBufferPointer($0)) }
-    }
 }
 
 extension Authority: CustomStringConvertible {

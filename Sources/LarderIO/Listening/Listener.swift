@@ -26,7 +26,6 @@ package final class Listener {
     private var socketEvent: OpaquePointer?
     private var pauseTimer: Timer?
     private var callee: Callee<Listener>?
-    private var isPausedByOwner = false
     /// Closed to accept, and so to refuse in an orderly manner, one connection when no descriptor is left.
     private var reserve: Int32 = -1
 
@@ -76,20 +75,9 @@ package final class Listener {
         reserve = -1
     }
 
-    /// Leaves connections waiting in the kernel's queue until `resume`.
-    package func pause() {
-        isPausedByOwner = true
-        updateEvent()
-    }
-
-    package func resume() {
-        isPausedByOwner = false
-        updateEvent()
-    }
-
     private func updateEvent() {
         guard let socketEvent else { return }
-        if isPausedByOwner || pauseTimer?.isArmed == true {
+        if pauseTimer?.isArmed == true {
             event_del(socketEvent)
         } else {
             event_add(socketEvent, nil)
@@ -99,7 +87,7 @@ package final class Listener {
     fileprivate func acceptBatch() {
         executor.noteTurn()
         var count = 0
-        while count < Self.batchLimit, isOpen, !isPausedByOwner {
+        while count < Self.batchLimit, isOpen {
             count += 1
             var descriptor: Int32 = -1
             let peer = SocketAddress.received { address, length in

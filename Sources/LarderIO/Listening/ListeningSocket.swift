@@ -75,7 +75,7 @@ package final class ListeningSocket: Sendable {
     /// A socket left by a process that has ended is replaced; one with a listener is `.addressInUse`, and so is any
     /// other file of that name.
     package static func unix(
-        path: String, mode: UInt32 = 0o600, group: UInt32? = nil, backlog: Int32 = 1024
+        path: String, mode: UInt32 = 0o600, group: UInt32? = nil
     ) throws(IOError) -> ListeningSocket {
         let operation = "listen on unix:\(path)"
         guard !path.isEmpty, path.utf8.count <= SocketAddress.unixPathLimit, !path.utf8.contains(0) else {
@@ -97,7 +97,7 @@ package final class ListeningSocket: Sendable {
         }
         // Nobody can connect before `listen`, so the mode is in force in time without touching the umask.
         let isOwned = bound == 0 && group.map { chown(path, uid_t.max, $0) == 0 } ?? true
-        guard bound == 0, isOwned, chmod(path, mode) == 0, listen(descriptor, backlog) == 0 else {
+        guard bound == 0, isOwned, chmod(path, mode) == 0, listen(descriptor, 1024) == 0 else {
             let number = errno
             Glibc.close(descriptor)
             if bound == 0 { unlink(path) }

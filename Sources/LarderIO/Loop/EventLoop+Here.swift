@@ -21,7 +21,7 @@ extension EventLoop {
     /// The wall clock in nanoseconds, as of the beginning of this turn.
     package nonisolated func wallClockHere() -> Int64 { executor.wallClock() }
 
-    /// `monotonicNow`, from the loop.
+    /// The monotonic clock in nanoseconds, as of the beginning of this turn: it is read once per turn. From the loop.
     package nonisolated func monotonicHere() -> Int64 { executor.monotonicNow() }
 
     /// `spawnHere`: starts a task that runs up to its first suspension before this returns.

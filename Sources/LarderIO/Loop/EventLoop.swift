@@ -78,9 +78,6 @@ package actor EventLoop {
         executor.enqueue(closure: { self.assumeIsolated { job($0) } })
     }
 
-    /// The monotonic clock in nanoseconds, as of the beginning of this turn: it is read once per turn.
-    package func monotonicNow() -> Int64 { executor.monotonicNow() }
-
     /// Calls `action` on the loop after `delay`, unless the timer is cancelled before.
     ///
     /// Keep the timer if it may have to be cancelled; the loop keeps it until it has fired.

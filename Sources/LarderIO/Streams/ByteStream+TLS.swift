@@ -1,20 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import COpenSSL
 
-/// The parameters negotiated with the peer.
-package struct TLSDetails: Sendable, Equatable {
-    /// `TLSv1.2` or `TLSv1.3`.
-    package let version: String
-    /// The cipher suite's name.
-    package let cipher: String
-    /// The protocol agreed on by ALPN, if any.
-    package let applicationProtocol: String?
-    /// Whether an earlier session was resumed.
-    package let isResumed: Bool
-    /// The host the client asked for by SNI.
-    package let serverName: String?
-}
-
 extension ByteStream {
     /// Puts the stream under TLS as the client of `serverName`, a host's name or numeric address.
     ///
@@ -116,21 +102,5 @@ extension ByteStream {
             return "certificate \(UInt64.random(in: 0 ... .max))"
         }
         return "certificate " + digest.hexadecimal
-    }
-
-    /// The negotiated parameters, once TLS has begun.
-    package var tlsDetails: TLSDetails? {
-        guard let ssl = tls?.ssl, SSL_is_init_finished(ssl) == 1 else { return nil }
-        var name: UnsafePointer<UInt8>?
-        var length: UInt32 = 0
-        SSL_get0_alpn_selected(ssl, &name, &length)
-        return TLSDetails(
-            version: String(cString: SSL_get_version(ssl)),
-            cipher: SSL_CIPHER_get_name(SSL_get_current_cipher(ssl)).map { String(cString: $0) } ?? "",
-            applicationProtocol: name.map {
-                String(decoding: UnsafeBufferPointer(start: $0, count: Int(length)), as: UTF8.self)
-            },
-            isResumed: SSL_session_reused(ssl) == 1,
-            serverName: SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name).map { String(cString: $0) })
     }
 }

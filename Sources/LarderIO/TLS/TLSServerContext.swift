@@ -11,31 +11,10 @@ package final class TLSServerContext: @unchecked Sendable {
     private var others: [TLSServerContext] = []
 
     /// - Parameters:
-    ///   - certificates: in PEM; ours first, then those of its issuers.
-    ///   - privateKey: in PEM, without a passphrase.
-    ///   - applicationProtocols: what is agreed to by ALPN, in order of preference. A client that offers others only is
-    ///     refused (RFC 7301 §3.2).
-    package convenience init(
-        certificates: String, privateKey: String, applicationProtocols: [String] = ["http/1.1"]
-    ) throws(IOError) {
-        let operation = "set up TLS for clients"
-        try self.init(applicationProtocols: applicationProtocols)
-        let chain = try PEM.certificates(certificates, operation)
-        let key = try PEM.privateKey(privateKey, operation)
-        guard SSL_CTX_use_certificate(context, chain[0].pointer) == 1 else {
-            throw TLSFailure.setup(operation, "the certificate cannot be used")
-        }
-        for issuer in chain.dropFirst() where larder_ssl_ctx_add_chain_certificate(context, issuer.pointer) != 1 {
-            throw TLSFailure.setup(operation, "the issuer's certificate cannot be used")
-        }
-        guard SSL_CTX_use_PrivateKey(context, key.pointer) == 1, SSL_CTX_check_private_key(context) == 1 else {
-            throw TLSFailure.setup(operation, "the private key does not belong to the certificate")
-        }
-    }
-
-    /// - Parameters:
     ///   - certificateFile: a PEM file: our certificate first, then those of its issuers.
     ///   - keyFile: a PEM file, without a passphrase.
+    ///   - applicationProtocols: what is agreed to by ALPN, in order of preference. A client that offers others only is
+    ///     refused (RFC 7301 §3.2).
     package convenience init(
         certificateFile: String, keyFile: String, applicationProtocols: [String] = ["http/1.1"]
     ) throws(IOError) {

@@ -23,9 +23,6 @@ package struct InterceptionRules: Sendable {
         services = Set(bases.lazy.filter { $0.scheme == .https }.compactMap(Authority.init))
     }
 
-    /// Whether nothing is intercepted for clients without a lane.
-    var isEmpty: Bool { hosts.isEmpty && services.isEmpty }
-
     /// The verdict on CONNECT to `authority`, before the client has sent its first octets.
     ///
     /// - Parameter opensAll: whether the client is in a lane that intercepts all hosts.

@@ -32,7 +32,6 @@ package final class LeafStore: Sendable {
 
     /// The number issued so far.
     package var made: Int { state.withLock { $0.made } }
-    var count: Int { state.withLock { $0.leaves.count } }
 
     /// The certificate for `host`.
     ///

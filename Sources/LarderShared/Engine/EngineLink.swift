@@ -32,9 +32,6 @@ package final class EngineLink {
     /// Begins to read. The task keeps the link until it ends.
     package func start() { loop.startHere { await self.receive() } }
 
-    /// Whether commands wait for their replies.
-    package var isAwaited: Bool { !waiting.isEmpty }
-
     package func send(_ command: Command, _ reply: PendingReply) {
         guard isOpen else {
             reply.settle(.failure(.closed))

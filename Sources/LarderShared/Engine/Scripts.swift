@@ -10,12 +10,7 @@ extension EngineKeys {
 
     // MARK: Reading
 
-    /// The index and the generation of a URL.
-    package func read(_ key: SharedKey) -> Command {
-        Command([octets("MGET"), index(key), generation(key)], key: index(key))
-    }
-
-    /// The same and the lease.
+    /// The index, the generation and the lease of a URL.
     package func readWithLease(_ key: SharedKey) -> Command {
         Command([octets("MGET"), index(key), generation(key), lease(key)], key: index(key))
     }

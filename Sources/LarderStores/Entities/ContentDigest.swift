@@ -29,13 +29,6 @@ package struct ContentDigest: Hashable, Sendable {
         words = Words(first: word(0), second: word(1), third: word(2), fourth: word(3))
     }
 
-    /// Takes 64 hexadecimal digits in lower case; nil for anything else.
-    init?(hexadecimal text: some StringProtocol) {
-        guard let octets = Self.octets(hexadecimal: text) else { return nil }
-        guard let digest = octets.withUnsafeBytes({ ContentDigest($0) }) else { return nil }
-        self = digest
-    }
-
     /// The octets that hexadecimal digits in lower case stand for, no more than those of a digest; nil for anything else.
     static func octets(hexadecimal text: some StringProtocol) -> [UInt8]? {
         let digits = Array(text.utf8)
@@ -106,10 +99,6 @@ package struct ContentDigest: Hashable, Sendable {
 
         package func update(_ bytes: UnsafeRawBufferPointer) {
             if bytes.count > 0 { EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) }
-        }
-
-        func update(_ value: Int64) {
-            withUnsafeBytes(of: value.littleEndian) { update($0) }
         }
 
         /// Returns the digest of what was given and starts over.

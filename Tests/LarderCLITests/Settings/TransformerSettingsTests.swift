@@ -41,7 +41,7 @@ struct TransformerSettingsTests {
         let entity = Entity(
             content: Array(content.utf8), fields: [.contentType: type], status: status,
             timestamp: Timestamp(seconds: 1_000))
-        return await resource.transform(entity, resource.configuration)
+        return await resource.transform(resource.configuration) { entity }
     }
 
     private func text(_ transformed: TransformedResponse) throws -> String {

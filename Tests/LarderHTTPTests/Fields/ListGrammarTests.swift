@@ -66,12 +66,6 @@ struct ListGrammarTests {
         #expect(QuotedString.append(latin1("a\r\nb"), to: &output) == nil)
         #expect(output == [1])
     }
-
-    @Test func `lists are written with a comma and a space`() {
-        var output: [UInt8] = []
-        ListGrammar.append(["a".utf8, "b".utf8], to: &output)
-        #expect(String(latin1: output) == "a, b")
-    }
 }
 
 @Suite("RFC 9110 §8.3 Media types")

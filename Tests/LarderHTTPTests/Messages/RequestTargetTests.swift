@@ -57,7 +57,6 @@ struct RequestTargetTests {
         let host = try authority("LOCALHOST", 80)
         #expect(host.host == "localhost")
         #expect(host.port == 80)
-        #expect(host.hostKind == .name)
         #expect(host.description == "localhost:80")
         #expect(try authority("127.0.0.1:3128", 80).port == 3128)
     }

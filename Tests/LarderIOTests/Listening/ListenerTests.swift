@@ -235,24 +235,4 @@ struct ListenerTests {
         #expect(outcome.0 == 0)
         #expect(outcome.1.value.receive().isEmpty)
     }
-
-    @Test func `a paused listener leaves connections waiting`() async throws {
-        let counts = try await onLoop { loop in
-            let socket = try ListeningSocket.tcp(.loopback(port: 0))[0]
-            var count = 0
-            let listener = try Listener(socket, on: loop) { stream in
-                stream.close()
-                count += 1
-            }
-            listener.pause()
-            _ = try Self.dial(listener.address)
-            for _ in 0..<10 { await loop.yield() }
-            let before = count
-            listener.resume()
-            while count == 0 { await loop.yield() }
-            listener.close()
-            return [before, count]
-        }
-        #expect(counts == [0, 1])
-    }
 }

@@ -21,7 +21,7 @@ struct TLSTests {
         let authority = TestAuthority()
         let identity = authority.identity(names, validity: validity)
         return Side(
-            server: try TLSServerContext(certificates: identity.certificate, privateKey: identity.privateKey),
+            server: try identity.serverContext(),
             client: try TLSClientContext(
                 trustsSystem: false, authorities: trusting ? authority.pem : TestAuthority().pem,
                 applicationProtocols: protocols))
@@ -57,7 +57,7 @@ struct TLSTests {
     @Test(arguments: ["origin.example", "ORIGIN.example.", "127.0.0.1"])
     func `a verified peer is talked to`(host: String) async throws {
         let side = try Self.contexts()
-        let (text, details) = try await onLoop { loop in
+        let (text, agreement) = try await onLoop { loop in
             let client = try Self.connection(on: loop) { server in
                 guard (try? await server.startTLS(server: side.server)) != nil else { return }
                 while let some = try? await server.readSome(), !some.isEmpty { try? await server.write(some) }
@@ -66,12 +66,12 @@ struct TLSTests {
             try await client.startTLS(client: side.client, serverName: host)
             try await client.write(Array("over TLS".utf8))
             client.shutdownWrite()
-            return (try await client.readAll().text, client.tlsDetails)
+            return (try await client.readAll().text, client.agreement)
         }
         #expect(text == "over TLS")
-        #expect(details?.version == "TLSv1.3")
-        #expect(details?.applicationProtocol == "http/1.1")
-        #expect(details?.isResumed == false)
+        #expect(agreement?.version == "TLSv1.3")
+        #expect(agreement?.applicationProtocol == "http/1.1")
+        #expect(agreement?.isResumed == false)
     }
 
     @Test(arguments: ["other.example", "127.0.0.2", "sub.origin.example"])
@@ -85,7 +85,7 @@ struct TLSTests {
         let authority = TestAuthority()
         let identity = authority.identity(subject: "origin.example")
         let side = Side(
-            server: try TLSServerContext(certificates: identity.certificate, privateKey: identity.privateKey),
+            server: try identity.serverContext(),
             client: try TLSClientContext(trustsSystem: false, authorities: authority.pem))
         #expect(try await Self.failure(side, host: "origin.example")?.code == .certificateInvalid)
     }
@@ -222,7 +222,7 @@ struct TLSTests {
                 try await client.startTLS(client: side.client, serverName: host)
                 // Tickets come after the handshake, before the first octet.
                 _ = try await client.readSome()
-                resumed.append(client.tlsDetails?.isResumed)
+                resumed.append(client.agreement?.isResumed)
                 client.close()
             }
             return resumed
@@ -331,7 +331,7 @@ struct TLSTests {
         for (name, text) in [("certificate", client.certificate), ("key", client.privateKey), ("ca", authority.pem)] {
             try text.write(toFile: "\(directory.path)/\(name)", atomically: true, encoding: .utf8)
         }
-        let demanding = try TLSServerContext(certificates: server.certificate, privateKey: server.privateKey)
+        let demanding = try server.serverContext()
         SSL_CTX_set_verify(demanding.context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
         #expect(SSL_CTX_load_verify_locations(demanding.context, "\(directory.path)/ca", nil) == 1)
         for hasCertificate in [true, false] {
@@ -359,16 +359,18 @@ struct TLSTests {
     @Test func `contexts say what is wrong with what they are given`() throws {
         let identity = TestAuthority().identity("DNS:a.example")
         let other = TestAuthority().identity("DNS:a.example")
-        func message(_ certificates: String, _ key: String) -> String {
-            do throws(IOError) {
-                _ = try TLSServerContext(certificates: certificates, privateKey: key)
+        func message(_ certificate: String, _ key: String) -> String {
+            var given = identity
+            (given.certificate, given.privateKey) = (certificate, key)
+            do {
+                _ = try given.serverContext()
                 return "accepted"
-            } catch { return error.description }
+            } catch { return "\(error)" }
         }
         #expect(message(identity.certificate, identity.privateKey) == "accepted")
-        #expect(message("nonsense", identity.privateKey).contains("no certificate in PEM"))
-        #expect(message(identity.certificate, "nonsense").contains("no private key in PEM"))
-        #expect(message(identity.certificate, other.privateKey).contains("does not belong"))
+        #expect(message("nonsense", identity.privateKey).contains("not a readable PEM file of certificates"))
+        #expect(message(identity.certificate, "nonsense").contains("not a readable PEM file of the certificate's key"))
+        #expect(message(identity.certificate, other.privateKey).contains("PEM file of the certificate's key"))
         #expect { try TLSClientContext(authorityFiles: ["/nonexistent.pem"]) } throws: {
             "\($0)".contains("/nonexistent.pem")
         }
@@ -404,5 +406,20 @@ struct TLSTests {
         let found = await [first, second, trust.isFound()]
         #expect(found == [false, false, false])
         #expect(reads.withLock { $0 } == 1)
+    }
+}
+
+extension ByteStream {
+    /// What both ends have agreed on, once TLS has begun.
+    var agreement: (version: String, applicationProtocol: String, isResumed: Bool)? {
+        guard let ssl = tls?.ssl else { return nil }
+        var name: UnsafePointer<UInt8>?
+        var length: UInt32 = 0
+        SSL_get0_alpn_selected(ssl, &name, &length)
+        let octets = UnsafeBufferPointer(start: name, count: Int(length))
+        return (
+            version: String(cString: SSL_get_version(ssl)),
+            applicationProtocol: String(decoding: octets, as: UTF8.self), isResumed: SSL_session_reused(ssl) == 1
+        )
     }
 }

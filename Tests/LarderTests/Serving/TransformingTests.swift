@@ -26,7 +26,7 @@ struct TransformingTests {
     }
 
     private func transform(_ entity: Entity<[UInt8]>) async -> TransformedResponse {
-        await resource.transform(entity, resource.configuration)
+        await resource.transform(resource.configuration) { entity }
     }
 
     @Test func `content nothing transforms is served as it came`() async {
