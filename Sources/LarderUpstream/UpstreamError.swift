@@ -6,39 +6,40 @@ package import LarderRules
 
 /// Why an upstream did not answer, or not in valid HTTP.
 package struct UpstreamError: Error, Sendable {
-    /// The kind of failure, in the words of RFC 9209 §2.3. Open: treat unknown ones like `.internalError`.
+    /// The kind of failure.
     package struct Code: Hashable, Sendable, CustomStringConvertible {
-        /// The proxy error type.
-        package let description: String
+        /// Nil when the request was cancelled on our side, so that no client waits for an answer.
+        package let type: ProxyStatus.ErrorType?
         /// The status for a waiting client.
         package let status: Status
 
-        package init(_ name: String, status: Status = 502) {
-            description = name
+        private init(_ type: ProxyStatus.ErrorType?, status: Status = 502) {
+            self.type = type
             self.status = status
         }
 
-        package static let dnsTimeout = Code("dns_timeout", status: 504)
-        package static let dnsError = Code("dns_error")
-        package static let destinationUnavailable = Code("destination_unavailable", status: 503)
-        package static let destinationProhibited = Code("destination_ip_prohibited", status: 403)
-        package static let connectionRefused = Code("connection_refused")
-        package static let connectionTerminated = Code("connection_terminated")
-        package static let connectionTimeout = Code("connection_timeout", status: 504)
-        package static let connectionLimit = Code("connection_limit_reached", status: 503)
-        package static let readTimeout = Code("connection_read_timeout", status: 504)
-        package static let responseTimeout = Code("http_response_timeout", status: 504)
-        package static let responseIncomplete = Code("http_response_incomplete")
-        package static let headerSectionSize = Code("http_response_header_section_size")
-        package static let protocolError = Code("http_protocol_error")
-        package static let tlsProtocol = Code("tls_protocol_error")
-        package static let tlsCertificate = Code("tls_certificate_error")
+        package var description: String { type?.rawValue ?? "aborted" }
+
+        package static let dnsTimeout = Code(.dnsTimeout, status: 504)
+        package static let dnsError = Code(.dnsError)
+        package static let destinationUnavailable = Code(.destinationUnavailable, status: 503)
+        package static let destinationProhibited = Code(.destinationIPProhibited, status: 403)
+        package static let connectionRefused = Code(.connectionRefused)
+        package static let connectionTerminated = Code(.connectionTerminated)
+        package static let connectionTimeout = Code(.connectionTimeout, status: 504)
+        package static let connectionLimit = Code(.connectionLimitReached, status: 503)
+        package static let readTimeout = Code(.connectionReadTimeout, status: 504)
+        package static let responseTimeout = Code(.httpResponseTimeout, status: 504)
+        package static let responseIncomplete = Code(.httpResponseIncomplete)
+        package static let headerSectionSize = Code(.httpResponseHeaderSectionSize)
+        package static let protocolError = Code(.httpProtocolError)
+        package static let tlsProtocol = Code(.tlsProtocolError)
+        package static let tlsCertificate = Code(.tlsCertificateError)
         /// The origin would refuse it: a quota is used up.
-        package static let requestDenied = Code("http_request_denied", status: 429)
-        package static let internalError = Code("proxy_internal_error")
-        package static let configurationError = Code("proxy_configuration_error")
-        /// Not in the RFC: the request was cancelled on our side, so no client waits for an answer.
-        package static let aborted = Code("aborted")
+        package static let requestDenied = Code(.httpRequestDenied, status: 429)
+        package static let internalError = Code(.proxyInternalError)
+        package static let configurationError = Code(.proxyConfigurationError)
+        package static let aborted = Code(nil)
     }
 
     package let code: Code

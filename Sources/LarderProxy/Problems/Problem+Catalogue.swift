@@ -178,8 +178,7 @@ extension Problem {
             return
         }
         self.init(
-            status: error.status, title: error.status.phrase,
-            proxyError: ProxyStatus.ErrorType(rawValue: error.code.description) ?? .proxyInternalError,
+            status: error.status, title: error.status.phrase, proxyError: error.code.type ?? .proxyInternalError,
             detail: error.detail, advice: error.advice)
         if let hold = error.hold { fields[.retryAfter] = String(hold.seconds) }
     }

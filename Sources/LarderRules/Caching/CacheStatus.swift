@@ -39,15 +39,15 @@ package struct CacheStatus: Sendable, Hashable {
     }
 
     /// The member as text.
-    package func member(name: String = "Larder") -> String {
+    package func member() -> String {
         var octets: [UInt8] = []
-        appendMember(name: name, to: &octets)
+        appendMember(to: &octets)
         return String(decoding: octets, as: UTF8.self)
     }
 
     /// Writes the member, with the name of the cache first.
-    package func appendMember(name: String = "Larder", to octets: inout [UInt8]) {
-        StructuredText.append(tokenOrString: name, to: &octets)
+    package func appendMember(to octets: inout [UInt8]) {
+        octets.append("Larder")
         switch outcome {
         case .hit: octets.append("; hit")
         case .held, .unused: break
@@ -73,11 +73,6 @@ package struct CacheStatus: Sendable, Hashable {
             octets.append("; detail=")
             StructuredText.append(tokenOrString: detail, to: &octets)
         }
-    }
-
-    /// Adds the member after those of the caches nearer to the origin.
-    package func append(to fields: inout Fields, name: String = "Larder") {
-        fields.append(.cacheStatus) { appendMember(name: name, to: &$0) }
     }
 }
 

@@ -41,39 +41,30 @@ package struct ProxyStatus: Sendable, Hashable {
     }
 
     package var error: ErrorType?
-    /// Host and port, or the name of the next intermediary.
-    package var nextHop: String?
     /// The status that the next hop sent.
     package var receivedStatus: Status?
     /// For people; never anything the client could not know anyway.
     package var details: String?
 
-    package init(
-        _ error: ErrorType? = nil, nextHop: String? = nil, receivedStatus: Status? = nil, details: String? = nil
-    ) {
+    package init(_ error: ErrorType? = nil, receivedStatus: Status? = nil, details: String? = nil) {
         self.error = error
-        self.nextHop = nextHop
         self.receivedStatus = receivedStatus
         self.details = details
     }
 
     /// The member as text.
-    package func member(name: String = "Larder") -> String {
+    package func member() -> String {
         var octets: [UInt8] = []
-        appendMember(name: name, to: &octets)
+        appendMember(to: &octets)
         return String(decoding: octets, as: UTF8.self)
     }
 
     /// Writes the member, with the name of the proxy first.
-    package func appendMember(name: String = "Larder", to octets: inout [UInt8]) {
-        StructuredText.append(tokenOrString: name, to: &octets)
+    package func appendMember(to octets: inout [UInt8]) {
+        octets.append("Larder")
         if let error {
             octets.append("; error=")
             octets.append(error.rawValue)
-        }
-        if let nextHop {
-            octets.append("; next-hop=")
-            StructuredText.append(string: nextHop, to: &octets)
         }
         if let receivedStatus {
             octets.append("; received-status=")
@@ -83,10 +74,5 @@ package struct ProxyStatus: Sendable, Hashable {
             octets.append("; details=")
             StructuredText.append(string: details, to: &octets)
         }
-    }
-
-    /// Adds the member after those of the intermediaries nearer to the origin.
-    package func append(to fields: inout Fields, name: String = "Larder") {
-        fields.append(.proxyStatus) { appendMember(name: name, to: &$0) }
     }
 }

@@ -61,12 +61,6 @@ struct CacheStatusTests {
         #expect(try read(CacheStatus(.forward(reason)).member()).first?.parameters == ["fwd": .token(reason.rawValue)])
     }
 
-    @Test func `a member is added behind those of other caches`() throws {
-        var fields = Fields(lines: ["Cache-Status: Origin; hit; ttl=3"])
-        CacheStatus(.forward(.stale)).append(to: &fields, name: "my cache")
-        #expect(try read(fields[.cacheStatus] ?? "").map(\.name) == [.token("Origin"), .string("my cache")])
-    }
-
     @Test func `decisions become members, refusals do not`() {
         let selection = ReuseDecision.Selection(index: 0, age: .seconds(70), ttl: .seconds(-10))
         #expect(CacheStatus(.answer(selection))?.member() == "Larder; hit; ttl=-10")
@@ -85,20 +79,13 @@ struct ProxyStatusTests {
     }
 
     @Test func `all parameters read as what they mean`() throws {
-        let status = ProxyStatus(.connectionRefused, nextHop: "[::1]:80", receivedStatus: 200, details: "no \"luck\"")
+        let status = ProxyStatus(.connectionRefused, receivedStatus: 200, details: "no \"luck\"")
         let member = try #require(try read(status.member()).first)
         #expect(member.name == .token("Larder"))
         #expect(
             member.parameters == [
-                "error": .token("connection_refused"), "next-hop": .string("[::1]:80"),
-                "received-status": .integer(200),
+                "error": .token("connection_refused"), "received-status": .integer(200),
                 "details": .string("no \"luck\""),
             ])
-    }
-
-    @Test func `a member is added behind those of other proxies`() throws {
-        var fields = Fields(lines: ["Proxy-Status: other; error=dns_error"])
-        ProxyStatus(.dnsTimeout).append(to: &fields)
-        #expect(try read(fields[.proxyStatus] ?? "").map(\.name) == [.token("other"), .token("Larder")])
     }
 }
