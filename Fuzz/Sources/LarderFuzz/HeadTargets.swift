@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Larder
 import LarderHTTP
 
 /// A request head means the same however it arrives, and again after it was written.
@@ -33,7 +34,7 @@ func requestHead(_ input: UnsafeRawBufferPointer) {
     require(frame { () throws(ParseError) in try BodyFraming(request: again) } == framing, "framing survives writing")
 }
 
-/// A response head means the same however it arrives, and again after it was written.
+/// A response head means the same however it arrives, and again after it was written, but for what is this hop's.
 func responseHead(_ input: UnsafeRawBufferPointer) {
     var parser = ResponseHeadParser()
     var head = ResponseHead()
@@ -49,18 +50,25 @@ func responseHead(_ input: UnsafeRawBufferPointer) {
     parser = ResponseHeadParser()
     require(inPieces(input, parse) == whole, "pieces are read as the whole is")
     guard case .complete(let read, _) = whole else { return }
-    for method in [Method.get, .head, .connect] {
+    for method in [LarderHTTP.Method.get, .head, .connect] {
         guard let framing = frame({ () throws(ParseError) in try BodyFraming(response: read, to: method) }) else {
             continue
         }
         var written: [UInt8] = []
-        MessageWriter.append(read, framing: framing, to: &written)
+        PreparedHead.appendStatusLine(read.status, to: &written)
+        PreparedHead.append(read.fields, to: &written)
+        switch framing {
+        case .none, .untilClose: break
+        case .length(let length): PreparedHead.appendField("Content-Length", number: Int64(length), to: &written)
+        case .chunked: PreparedHead.appendField("Transfer-Encoding", "chunked", to: &written)
+        }
+        PreparedHead.appendLineEnd(to: &written)
         parser = ResponseHeadParser()
         guard case .complete(let again, written.count) = written.withUnsafeBytes(parse) else {
             return require(false, "what is written can be read")
         }
         require(again.status == read.status, "the status survives writing")
-        require(again.fields.withoutFraming == read.fields.withoutFraming, "the fields survive writing")
+        require(again.fields.withoutHop == read.fields.withoutHop, "the fields survive writing")
         require(
             frame { () throws(ParseError) in try BodyFraming(response: again, to: method) } == framing,
             "framing survives writing")
@@ -93,6 +101,14 @@ extension Fields {
         var fields = self
         fields.remove(.contentLength)
         fields.remove(.transferEncoding)
+        return fields
+    }
+
+    fileprivate var withoutHop: Fields {
+        var fields = withoutFraming
+        for name in [.connection, .keepAlive, .proxyConnection, .trailer, .upgrade, .via] as [FieldName] {
+            fields.remove(name)
+        }
         return fields
     }
 }

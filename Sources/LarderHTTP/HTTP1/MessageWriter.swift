@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Appends messages as HTTP/1.1 octets to a buffer (RFC 9112 §2.1).
+/// Appends requests, and the chunks of all messages, as HTTP/1.1 octets to a buffer (RFC 9112 §2.1).
 ///
 /// The order of fields and the spelling of their names are kept. `Content-Length` and `Transfer-Encoding` are written
 /// from the framing and never from the fields. No line can be split: values were checked when they were added to a
@@ -15,19 +15,6 @@ package enum MessageWriter {
         output.append(0x20)
         output.append(contentsOf: head.target)
         output.append(" HTTP/1.1\r\n")
-        append(head.fields, framing: framing, to: &output)
-    }
-
-    /// Writes a response head with the registered reason phrase. In response to HEAD, `framing` is the announced one.
-    package static func append(_ head: ResponseHead, framing: BodyFraming, to output: inout [UInt8]) {
-        output.append("HTTP/1.1 ")
-        let code = head.status.rawValue
-        output.append(0x30 + UInt8(truncatingIfNeeded: code / 100 % 10))
-        output.append(0x30 + UInt8(truncatingIfNeeded: code / 10 % 10))
-        output.append(0x30 + UInt8(truncatingIfNeeded: code % 10))
-        output.append(0x20)
-        output.append(head.status.phrase)
-        output.append("\r\n")
         append(head.fields, framing: framing, to: &output)
     }
 
@@ -79,7 +66,7 @@ package enum MessageWriter {
 
     // MARK: Parts
 
-    /// Writes one field line. A line that could be read as two can only come from a damaged store, and is left out.
+    /// Writes one field line. A line that could be read as two is left out: no `Fields` should have one.
     private static func appendLine(
         _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, to output: inout [UInt8]
     ) {

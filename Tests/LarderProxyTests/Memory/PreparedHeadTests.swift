@@ -46,7 +46,9 @@ struct PreparedHeadTests {
         #expect(!make([:], status: status, length: 0).contains("Content-Length"))
     }
 
-    @Test(arguments: [(204, "No Content"), (299, "Success"), (599, "Server Error")] as [(Status, String)])
+    @Test(
+        arguments: [(204, "No Content"), (404, "Not Found"), (299, "Success"), (599, "Server Error")]
+            as [(Status, String)])
     func `every status has a phrase`(status: Status, phrase: String) {
         #expect(make([:], status: status, length: nil).hasPrefix("HTTP/1.1 \(status.rawValue) \(phrase)\r\n"))
     }
