@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import LarderIO
 
 /// Why there is no reply to a command.
 package enum EngineFailure: Error, Sendable, Equatable {
@@ -20,15 +21,10 @@ package typealias EngineOutcome = Result<Reply, EngineFailure>
 
 /// A reply that one task waits for. It comes once; later ones are dropped. Confined to its loop.
 package final class PendingReply {
-    private enum State {
-        case nothing
-        case waiting(UnsafeContinuation<Void, Never>)
-        case settled(EngineOutcome)
-        /// The waiting task has the reply: nothing of it is kept here until the deadline.
-        case taken(isAnswered: Bool)
-    }
-
-    private var state = State.nothing
+    private let promise = Promise<EngineOutcome>()
+    package private(set) var isSettled = false
+    /// Whether the engine replied, whatever it said.
+    package private(set) var isAnswered = false
 
     package init() {}
 
@@ -37,44 +33,15 @@ package final class PendingReply {
         settle(.failure(failure))
     }
 
-    package var isSettled: Bool {
-        switch state {
-        case .nothing, .waiting: false
-        case .settled, .taken: true
-        }
-    }
-    /// Whether the engine replied, whatever it said.
-    package var isAnswered: Bool {
-        switch state {
-        case .nothing, .waiting, .settled(.failure): false
-        case .settled(.success): true
-        case .taken(let isAnswered): isAnswered
-        }
-    }
-
     /// False when there is an outcome already, which stays.
     @discardableResult
     package func settle(_ outcome: EngineOutcome) -> Bool {
-        switch state {
-        case .settled, .taken: return false
-        case .nothing: state = .settled(outcome)
-        case .waiting(let continuation):
-            state = .settled(outcome)
-            continuation.resume()
-        }
-        return true
+        if isSettled { return false }
+        isSettled = true
+        if case .success = outcome { isAnswered = true }
+        return promise.fulfil(outcome)
     }
 
     /// Waits for the outcome. One task may call this, once.
-    package func outcome() async -> EngineOutcome {
-        if case .nothing = state {
-            await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
-                if case .nothing = state { state = .waiting(continuation) } else { continuation.resume() }
-            }
-        }
-        // Unreachable: the continuation is resumed when there is an outcome.
-        guard case .settled(let outcome) = state else { preconditionFailure("a reply is awaited by one task") }
-        state = .taken(isAnswered: isAnswered)
-        return outcome
-    }
+    package func outcome() async -> EngineOutcome { await promise.value() }
 }

@@ -4,7 +4,7 @@
 ///
 /// It may be provided before the task is suspended: until then the runtime may let other work of the loop run, and a
 /// value provided meanwhile is kept.
-final class Promise<Value> {
+package final class Promise<Value> {
     private enum State {
         case nothing
         case waiting(UnsafeContinuation<Void, Never>)
@@ -14,9 +14,11 @@ final class Promise<Value> {
 
     private var state = State.nothing
 
+    package init() {}
+
     /// Provides the value. False when there is one already, which stays.
     @discardableResult
-    func fulfil(_ value: Value) -> Bool {
+    package func fulfil(_ value: Value) -> Bool {
         switch state {
         case .nothing:
             state = .fulfilled(value)
@@ -30,7 +32,7 @@ final class Promise<Value> {
     }
 
     /// Waits for the value. One task may call this, once.
-    func value() async -> Value {
+    package func value() async -> Value {
         if case .nothing = state {
             await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
                 if case .nothing = state { state = .waiting(continuation) } else { continuation.resume() }
