@@ -40,7 +40,7 @@ package final class WorkerPool: Sendable {
     ///
     /// Throws the error of `body`, or an `IOError` with code `.overloaded` if the job was refused.
     package func run<T: Sendable>(_ body: @Sendable @escaping () throws -> T) async throws -> T {
-        try await handedOver { finish in
+        let result: Result<T, any Error> = await handedOver { finish in
             guard !submit({ finish(Result(catching: body)) }) else { return }
             finish(
                 .failure(
@@ -48,6 +48,7 @@ package final class WorkerPool: Sendable {
                         .overloaded, operation: "queue work for \(name)",
                         detail: "\(queueLimit) jobs are waiting already, or the pool was shut down")))
         }
+        return try result.get()
     }
 
     /// Refuses new jobs, lets all queued ones run, and joins the threads. Not from one of the threads.

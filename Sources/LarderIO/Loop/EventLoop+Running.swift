@@ -5,7 +5,7 @@ extension EventLoop {
     package nonisolated func run<Value: Sendable>(
         _ job: @escaping @Sendable (isolated EventLoop) async throws -> Value
     ) async throws -> Value {
-        try await handedOver { finish in
+        let result: Result<Value, any Error> = await handedOver { finish in
             spawn { loop in
                 do {
                     finish(.success(try await job(loop)))
@@ -14,5 +14,6 @@ extension EventLoop {
                 }
             }
         }
+        return try result.get()
     }
 }

@@ -85,16 +85,7 @@ final class PasswordChecks<
     ///
     /// - Parameter compare: called on one of the threads, at most once for equal credentials.
     func check(_ attempt: Attempt, _ compare: @Sendable @escaping () -> Bool) async -> Outcome {
-        // Handed over under a lock: the thread sanitizer does not see that resuming a task orders the accesses of both.
-        let handover = Lock(Outcome.busy)
-        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
-            let waiter = Waiter(attempt: attempt) { outcome in
-                handover.withLock { $0 = outcome }
-                continuation.resume()
-            }
-            add(waiter, compare)
-        }
-        return handover.withLock { $0 }
+        await handedOver { tell in add(Waiter(attempt: attempt, tell: tell), compare) }
     }
 
     /// Answers all waiting and all later requests: running comparisons are not waited for.

@@ -134,22 +134,12 @@ final class StoreCore: Sendable {
     }
 
     /// Runs `body` on a reading thread; returns nil if that does, or if too many reads wait.
-    ///
-    /// Its result is handed over under a lock: the thread sanitizer does not see that resuming a task from one of our
-    /// threads orders the accesses of both.
     private func onReader<Result: Sendable>(
         _ body: @escaping @Sendable (inout EntityReader?) -> Result?
     ) async -> Result? {
-        let handover = Lock<Result?>(nil)
-        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
-            let isTaken = readers.submit { reader in
-                let result = body(&reader)
-                handover.withLock { $0 = result }
-                continuation.resume()
-            }
-            if !isTaken { continuation.resume() }
+        await handedOver { finish in
+            if !readers.submit({ reader in finish(body(&reader)) }) { finish(nil) }
         }
-        return handover.withLock { $0 }
     }
 
     private func attempt<Result>(
