@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderIO
-import Synchronization
 
 /// The counters of one loop. Only that loop writes; any thread reads, and sums over the loops.
 package final class LoopCounters: Sendable {
@@ -39,46 +38,29 @@ package final class LoopCounters: Sendable {
         case connectionsRested
     }
 
-    // Each cell is atomic; the pointer never changes.
-    private nonisolated(unsafe) let cells: UnsafeMutablePointer<Atomic<UInt64>>
+    private let cells = CounterCells(count: LoopCounters.reasons + Reason.all.count)
     /// The counters of each service, by its name.
     private let services = Lock<[String: ServiceCounters]>([:])
     private static let histogram = Kind.allCases.count + Amount.allCases.count
     private static let reasons = histogram + LatencyScale.buckets + 1
-    private static let cellCount = reasons + Reason.all.count
 
-    package init() {
-        cells = .allocate(capacity: LoopCounters.cellCount)
-        for index in 0..<LoopCounters.cellCount { (cells + index).initialize(to: Atomic(0)) }
-    }
-
-    deinit {
-        cells.deinitialize(count: LoopCounters.cellCount)
-        cells.deallocate()
-    }
+    package init() {}
 
     // MARK: Counting, on the loop
 
     package func count(_ kind: Kind, latency nanoseconds: Int64) {
-        add(1, to: kind.rawValue)
+        cells.add(1, to: kind.rawValue)
         guard kind != .own, kind != .tunnel else { return }
-        add(1, to: LoopCounters.histogram + LatencyScale.bucket(of: nanoseconds))
-        add(UInt64(max(0, nanoseconds)), to: LoopCounters.histogram + LatencyScale.buckets)
+        cells.add(1, to: LoopCounters.histogram + LatencyScale.bucket(of: nanoseconds))
+        cells.add(UInt64(max(0, nanoseconds)), to: LoopCounters.histogram + LatencyScale.buckets)
     }
 
     package func add(_ amount: Amount, _ value: Int = 1) {
-        add(UInt64(value), to: Kind.allCases.count + amount.rawValue)
+        cells.add(UInt64(value), to: Kind.allCases.count + amount.rawValue)
     }
 
     /// Counts the reason at `place` of `Reason.all`.
-    func addReason(at place: Int) { add(1, to: LoopCounters.reasons + place) }
-
-    /// There is one writer, so a load and a store suffice.
-    @inline(__always)
-    private func add(_ value: UInt64, to cell: Int) {
-        let current = cells[cell].load(ordering: .relaxed)
-        cells[cell].store(current &+ value, ordering: .relaxed)
-    }
+    func addReason(at place: Int) { cells.add(1, to: LoopCounters.reasons + place) }
 
     // MARK: Services
 
@@ -96,16 +78,12 @@ package final class LoopCounters: Sendable {
 
     // MARK: Reading, from anywhere
 
-    package func value(_ kind: Kind) -> UInt64 { cells[kind.rawValue].load(ordering: .relaxed) }
-    package func value(_ amount: Amount) -> UInt64 {
-        cells[Kind.allCases.count + amount.rawValue].load(ordering: .relaxed)
-    }
-    func reason(at place: Int) -> UInt64 { cells[LoopCounters.reasons + place].load(ordering: .relaxed) }
-    package func latencies() -> [UInt64] {
-        (0..<LatencyScale.buckets).map { cells[LoopCounters.histogram + $0].load(ordering: .relaxed) }
-    }
+    package func value(_ kind: Kind) -> UInt64 { cells[kind.rawValue] }
+    package func value(_ amount: Amount) -> UInt64 { cells[Kind.allCases.count + amount.rawValue] }
+    func reason(at place: Int) -> UInt64 { cells[LoopCounters.reasons + place] }
+    package func latencies() -> [UInt64] { (0..<LatencyScale.buckets).map { cells[LoopCounters.histogram + $0] } }
     /// The sum of all latencies in nanoseconds.
-    package var latencySum: UInt64 { cells[LoopCounters.histogram + LatencyScale.buckets].load(ordering: .relaxed) }
+    package var latencySum: UInt64 { cells[LoopCounters.histogram + LatencyScale.buckets] }
 }
 
 /// A log-linear scale of latencies: four buckets for each power of two, from a microsecond to an hour.

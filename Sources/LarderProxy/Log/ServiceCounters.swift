@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Synchronization
-
 /// The counters of one loop for one service. Only that loop writes; any thread reads, and sums over the loops.
 package final class ServiceCounters: Sendable {
     /// The source of a response: the cache, or the origin, even if only to validate.
@@ -13,43 +11,23 @@ package final class ServiceCounters: Sendable {
         }
     }
 
-    // Each cell is atomic; the pointer never changes.
-    private nonisolated(unsafe) let cells: UnsafeMutablePointer<Atomic<UInt64>>
+    private let cells = CounterCells(
+        count: ServiceCounters.histograms + Source.allCases.count * ServiceCounters.histogramSize)
     private static let sent = LoopCounters.Kind.allCases.count
     private static let saved = sent + 1
     private static let histograms = saved + 1
     /// The counts of a histogram, and the sum behind them.
     private static let histogramSize = LatencyScale.buckets + 1
-    private static let cellCount = histograms + Source.allCases.count * histogramSize
-
-    init() {
-        cells = .allocate(capacity: ServiceCounters.cellCount)
-        for index in 0..<ServiceCounters.cellCount { (cells + index).initialize(to: Atomic(0)) }
-    }
-
-    deinit {
-        cells.deinitialize(count: ServiceCounters.cellCount)
-        cells.deallocate()
-    }
 
     /// Counts an exchange with its octets of content sent.
     func count(_ kind: LoopCounters.Kind, latency nanoseconds: Int64, sent: Int) {
-        add(1, to: kind.rawValue)
-        add(UInt64(sent), to: ServiceCounters.sent)
-        if kind == .hit || kind == .stale || kind == .validated { add(UInt64(sent), to: ServiceCounters.saved) }
+        cells.add(1, to: kind.rawValue)
+        cells.add(UInt64(sent), to: ServiceCounters.sent)
+        if kind == .hit || kind == .stale || kind == .validated { cells.add(UInt64(sent), to: ServiceCounters.saved) }
         let histogram = ServiceCounters.histograms + Source(kind).rawValue * ServiceCounters.histogramSize
-        add(1, to: histogram + LatencyScale.bucket(of: nanoseconds))
-        add(UInt64(max(0, nanoseconds)), to: histogram + LatencyScale.buckets)
+        cells.add(1, to: histogram + LatencyScale.bucket(of: nanoseconds))
+        cells.add(UInt64(max(0, nanoseconds)), to: histogram + LatencyScale.buckets)
     }
-
-    /// There is one writer, so a load and a store suffice.
-    @inline(__always)
-    private func add(_ value: UInt64, to cell: Int) {
-        let current = cells[cell].load(ordering: .relaxed)
-        cells[cell].store(current &+ value, ordering: .relaxed)
-    }
-
-    fileprivate func value(at cell: Int) -> UInt64 { cells[cell].load(ordering: .relaxed) }
 
     /// The sums over several loops, for one service or for all.
     package struct Totals: Sendable {
@@ -79,15 +57,15 @@ package final class ServiceCounters: Sendable {
         }
 
         package mutating func add(_ counters: ServiceCounters) {
-            for index in kinds.indices { kinds[index] += counters.value(at: index) }
-            sent += counters.value(at: ServiceCounters.sent)
-            saved += counters.value(at: ServiceCounters.saved)
+            for index in kinds.indices { kinds[index] += counters.cells[index] }
+            sent += counters.cells[ServiceCounters.sent]
+            saved += counters.cells[ServiceCounters.saved]
             for source in Source.allCases.map(\.rawValue) {
                 let histogram = ServiceCounters.histograms + source * ServiceCounters.histogramSize
                 for bucket in 0..<LatencyScale.buckets {
-                    latencies[source][bucket] += counters.value(at: histogram + bucket)
+                    latencies[source][bucket] += counters.cells[histogram + bucket]
                 }
-                latencySums[source] += counters.value(at: histogram + LatencyScale.buckets)
+                latencySums[source] += counters.cells[histogram + LatencyScale.buckets]
             }
         }
     }
