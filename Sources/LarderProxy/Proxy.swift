@@ -70,7 +70,7 @@ package final class Proxy: Sendable {
     let admission = Admission()
     /// Finds out whether users' passwords are right.
     let passwords: UserGate.Checks
-    private let tunnels = Atomic<Int>(0)
+    private let tunnels = Tally()
 
     private struct State {
         var configuration: ProxyConfiguration
@@ -137,7 +137,7 @@ package final class Proxy: Sendable {
     package var monotonicNow: Int64 { time.monotonic() }
     package var loopStatistics: [LoopStatistics] { loops.map(\.statistics) }
     package var openConnections: Int { admission.count }
-    package var openTunnels: Int { tunnels.load(ordering: .relaxed) }
+    package var openTunnels: Int { tunnels.value }
     package var phase: Phase { state.withLock { $0.phase } }
     /// The addresses on which clients are accepted.
     package var addresses: [SocketAddress] { state.withLock { $0.addresses } }
@@ -386,12 +386,6 @@ package final class Proxy: Sendable {
     func releaseConnection(_ place: Admission.Place) {
         if admission.release(place) == 0 { endDrain() }
     }
-    func admitTunnel(limit: Int) -> Bool { admit(tunnels, limit) }
-    func releaseTunnel() { tunnels.subtract(1, ordering: .relaxed) }
-
-    private func admit(_ count: borrowing Atomic<Int>, _ limit: Int) -> Bool {
-        if count.add(1, ordering: .relaxed).newValue <= limit { return true }
-        count.subtract(1, ordering: .relaxed)
-        return false
-    }
+    func admitTunnel(limit: Int) -> Bool { tunnels.take(limit: limit) }
+    func releaseTunnel() { tunnels.add(-1) }
 }

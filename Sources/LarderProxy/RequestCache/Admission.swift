@@ -27,7 +27,7 @@ final class Admission: Sendable {
     }
 
     private let open = Atomic<Int>(0)
-    private let ownPages = Atomic<Int>(0)
+    private let ownPages = Tally()
     private let clients = ClientCounts()
     /// Requests of network clients that wait for origins, and tunnels.
     let originRequests = ClientCounts()
@@ -51,7 +51,7 @@ final class Admission: Sendable {
         if !isFull, clients.take(client, limit: limits.connectionsOfClient) { return .admitted(.ordinary(client)) }
         // Half of the reserve, so that clients on this machine leave the other half to operators.
         let kept = limits.reservedConnections / 2
-        if peer.isLoopback, total <= limits.connections + limits.reservedConnections, take(ownPages, kept) {
+        if peer.isLoopback, total <= limits.connections + limits.reservedConnections, ownPages.take(limit: kept) {
             return .admitted(.ownPages)
         }
         open.subtract(1, ordering: .relaxed)
@@ -63,15 +63,9 @@ final class Admission: Sendable {
         switch place {
         case .ordinary(let client): clients.release(client)
         case .operators: break
-        case .ownPages: ownPages.subtract(1, ordering: .relaxed)
+        case .ownPages: ownPages.add(-1)
         }
         return open.subtract(1, ordering: .relaxed).newValue
-    }
-
-    private func take(_ count: borrowing Atomic<Int>, _ limit: Int) -> Bool {
-        if count.add(1, ordering: .relaxed).newValue <= limit { return true }
-        count.subtract(1, ordering: .relaxed)
-        return false
     }
 }
 
@@ -91,16 +85,12 @@ struct ClientAddress: Hashable {
 /// The number of connections, or requests, of each client. This machine, the source of most in most deployments, is
 /// counted without a lock.
 final class ClientCounts: Sendable {
-    private let ofThisMachine = Atomic<Int>(0)
+    private let ofThisMachine = Tally()
     private let others = (0..<16).map { _ in Lock<[ClientAddress: Int]>([:]) }
 
     /// False if the client has reached the limit.
     func take(_ client: ClientAddress, limit: Int) -> Bool {
-        guard !client.isThisMachine else {
-            if ofThisMachine.add(1, ordering: .relaxed).newValue <= limit { return true }
-            ofThisMachine.subtract(1, ordering: .relaxed)
-            return false
-        }
+        if client.isThisMachine { return ofThisMachine.take(limit: limit) }
         return shard(client).withLock { counts in
             let count = counts[client, default: 0]
             guard count < limit else { return false }
@@ -110,10 +100,7 @@ final class ClientCounts: Sendable {
     }
 
     func release(_ client: ClientAddress) {
-        guard !client.isThisMachine else {
-            ofThisMachine.subtract(1, ordering: .relaxed)
-            return
-        }
+        if client.isThisMachine { return ofThisMachine.add(-1) }
         shard(client).withLock { counts in
             let count = counts[client, default: 1]
             counts[client] = count > 1 ? count - 1 : nil
@@ -132,4 +119,11 @@ final class Tally: Sendable {
     var value: Int { count.load(ordering: .relaxed) }
 
     func add(_ difference: Int) { count.add(difference, ordering: .relaxed) }
+
+    /// Adds one, unless that would be more than the limit.
+    func take(limit: Int) -> Bool {
+        if count.add(1, ordering: .relaxed).newValue <= limit { return true }
+        add(-1)
+        return false
+    }
 }
