@@ -17,7 +17,7 @@ LarderHTTP/Fields/QuotedString.swift 8 0 5 positions stay below the count, which
 LarderHTTP/HTTP1/BodyFraming.swift 3 2 0 lengths report overflow, and are at most Int.max
 LarderHTTP/HTTP1/ChunkExtensionReader.swift 0 0 0 reads an octet at a time
 LarderHTTP/HTTP1/ChunkedDecoder.swift 9 5 3 a size has at most 16 digits and is refused above Int.max; counts are the smaller of it and what is there
-LarderHTTP/HTTP1/ContentDecoder.swift 1 4 1 counts are the smaller of what is announced and what is there
+LarderHTTP/HTTP1/FramingDecoder.swift 1 4 1 counts are the smaller of what is announced and what is there
 LarderHTTP/HTTP1/FieldSectionParser.swift 0 0 3 positions come from LineReader, which stays within the octets there are
 LarderHTTP/HTTP1/HostCheck.swift 2 2 5 positions are found in the value
 LarderHTTP/HTTP1/LineReader.swift 0 0 2 positions stay below the bound and the count, and wrap with & where they are added to

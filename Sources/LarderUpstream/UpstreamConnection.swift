@@ -184,7 +184,7 @@ final class UpstreamConnection {
     }
 
     /// Receives available content within the limits, without waiting. Errors are reported by the next wait.
-    func receiveAtHand(of decoder: borrowing ContentDecoder) {
+    func receiveAtHand(of decoder: borrowing FramingDecoder) {
         guard failure == nil, case .length = decoder.framing, let remaining = decoder.remainingLength else { return }
         while received.count < remaining, received.room.count > 0, stream.mayHaveInput {
             do throws(IOError) {
@@ -197,7 +197,7 @@ final class UpstreamConnection {
     }
 
     /// Reads content; nil once it is complete. `silence` is how long the origin may say nothing.
-    func readContent(_ decoder: inout ContentDecoder, silence: Duration) async throws -> ContentChunk? {
+    func readContent(_ decoder: inout FramingDecoder, silence: Duration) async throws -> ContentChunk? {
         while !decoder.isComplete {
             if let chunk = try takeContent(&decoder) { return chunk }
             if decoder.isComplete { break }
@@ -222,7 +222,7 @@ final class UpstreamConnection {
     func takeReceived() -> [UInt8] { received.takeAll().map { $0.withBytes { Array($0) } } ?? [] }
 
     /// Content in octets received before; nil when there is none.
-    func takeContent(_ decoder: inout ContentDecoder) throws(ParseError) -> ContentChunk? {
+    func takeContent(_ decoder: inout FramingDecoder) throws(ParseError) -> ContentChunk? {
         guard !received.isEmpty else { return nil }
         if decoder.isPlain(for: received.count) {
             _ = try received.withBytes { bytes throws(ParseError) in try decoder.decode(bytes.bytes) { _ in } }

@@ -10,7 +10,7 @@ package import LarderIO
 package final class UpstreamResponse {
     package var head: ResponseHead
     package let framing: BodyFraming
-    private var decoder: ContentDecoder
+    private var decoder: FramingDecoder
     /// nil for a response that no origin sent.
     private let lease: ConnectionLease?
     private let silence: Duration
@@ -27,7 +27,7 @@ package final class UpstreamResponse {
         self.framing = framing
         self.lease = lease
         self.silence = silence
-        decoder = ContentDecoder(framing, limits: limits)
+        decoder = FramingDecoder(framing, limits: limits)
         if decoder.isComplete, head.status != 101 { end(isClean: true) }
     }
 
@@ -37,7 +37,7 @@ package final class UpstreamResponse {
         framing = .length(content.reduce(0) { $0 + UInt64($1.count) })
         lease = nil
         silence = .zero
-        decoder = ContentDecoder(.none, limits: ParseLimits())
+        decoder = FramingDecoder(.none, limits: ParseLimits())
         held = content
         isOver = true
     }

@@ -23,6 +23,19 @@ struct SecretTextTests {
         #expect(SecretText.scrubbed(value, of: name) == expected)
     }
 
+    @Test(arguments: [
+        "DB_PASS", "smtp.pass", "userPass", "MYSQL_PWD", "user_pin", "smsOtp", "totp-code", "mfaCode",
+        "verificationCode",
+        "login_code", "AuthorizationCode", "recovery_codes", "backupCodes", "client_assertion", "oauth_verifier", "cvv",
+    ]) func `a name says by its last words that it is of a secret`(name: String) {
+        #expect(SecretName.isOne(name))
+    }
+
+    @Test(arguments: [
+        "bypass", "compass", "passage", "status_code", "errorCode", "zipcode", "countryCode", "spin", "pins", "pinned",
+        "adopt", "codes", "", "_", "A", "codec",
+    ]) func `names that only look like it are not`(name: String) { #expect(!SecretName.isOne(name)) }
+
     @Test(
         arguments: [
             ("https://u:p@a.test/x", "https://a.test/x"), ("http://a.test/@b?x=1", "http://a.test/@b?x=1"),

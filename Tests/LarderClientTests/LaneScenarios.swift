@@ -77,6 +77,18 @@ struct LaneScenarios {
         }
     }
 
+    @Test func `a connection that was opened in a lane ends with it`() async throws {
+        try await Self.run { scenario in
+            let lane = Self.open(scenario)
+            let trust = try InterceptionScenarios.trust(scenario)
+            let client = try await scenario.tunnel(trusting: trust, Self.credentials(lane))
+            #expect(try await InterceptionScenarios.get(client, scenario, "/a").status == 200)
+            #expect(scenario.proxy.lanes.close(lane.id) != nil)
+            #expect(try await InterceptionScenarios.get(client, scenario, "/b").status == 407)
+            #expect(scenario.origin.count(of: "/b") == 0)
+        }
+    }
+
     @Test func `credentials that two programs could read as two users open no lane, and let nothing through`()
         async throws
     {

@@ -40,7 +40,7 @@ extension Benchmark {
             Benchmark("content/chunked-64KiB") { count in
                 let content = Samples.chunked(pieces: 16, of: 4096)
                 for _ in 0..<count {
-                    var decoder = ContentDecoder(.chunked)
+                    var decoder = FramingDecoder(.chunked)
                     var total = 0
                     _ = try? content.withUnsafeBytes { try decoder.decode($0.bytes) { total += $0.count } }
                     keep(total)

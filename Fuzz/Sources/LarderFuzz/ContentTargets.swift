@@ -27,7 +27,7 @@ private enum Decoded: Equatable {
 }
 
 private func decode(_ input: UnsafeRawBufferPointer, cuts: [Int]) -> Decoded {
-    var decoder = ContentDecoder(.chunked)
+    var decoder = FramingDecoder(.chunked)
     var content: [UInt8] = []
     var consumed = 0
     var start = 0

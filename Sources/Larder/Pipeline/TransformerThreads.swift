@@ -26,7 +26,7 @@ package struct TransformerThreads: Sendable {
     }
 
     /// Those of the process, for programs: not those that tasks run on, of which there are few for everything.
-    static let own = TransformerThreads(
+    package static let own = TransformerThreads(
         WorkerPool(name: "larder-pipeline", threads: max(2, sysconf(Int32(_SC_NPROCESSORS_ONLN))), queueLimit: 1 << 20))
 
     /// So many threads may be lost to transformers.

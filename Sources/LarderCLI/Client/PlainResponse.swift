@@ -6,7 +6,7 @@ import LarderHTTP
 struct PlainResponse: ~Copyable {
     private(set) var head = ResponseHead()
     private let stream: PlainStream
-    private var decoder = ContentDecoder(.none)
+    private var decoder = FramingDecoder(.none)
     /// Octets that were received and not decoded yet.
     private var received: [UInt8] = []
 
@@ -24,7 +24,7 @@ struct PlainResponse: ~Copyable {
             }
         } while head.status.isInterim
         do throws(ParseError) {
-            decoder = ContentDecoder(try BodyFraming(response: head, to: method))
+            decoder = FramingDecoder(try BodyFraming(response: head, to: method))
         } catch {
             throw .malformed
         }

@@ -25,9 +25,8 @@ struct ProxyVariables: Equatable {
                 "the daemon has no TCP address that clients could use", advice: "add one to `listen`")
         }
         let url = "http://\(user.map { $0 + ":x@" } ?? "")\(address)"
-        var direct = (environment["no_proxy"] ?? environment["NO_PROXY"] ?? "").split(separator: ",").map {
-            String($0.drop { $0 == " " })
-        }
+        let own = ["no_proxy", "NO_PROXY"].compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
+        var direct = own.split(separator: ",").map { String($0.drop { $0 == " " }) }
         for host in ["localhost", "127.0.0.1", "::1"] where !direct.contains(host) { direct.append(host) }
         let without = direct.joined(separator: ",")
         // Programs differ in the names they read; some ignore HTTP_PROXY, which a web server may set from a request.

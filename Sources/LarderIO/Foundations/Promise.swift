@@ -3,21 +3,23 @@
 /// A value that one task waits for and another party on the same loop provides, once. Confined to that loop.
 ///
 /// It may be provided before the task is suspended: until then the runtime may let other work of the loop run, and a
-/// value provided meanwhile is kept.
+/// value provided meanwhile is kept. Inlinable, as each request to an origin needs one.
 package final class Promise<Value> {
-    private enum State {
+    @usableFromInline
+    enum State {
         case nothing
         case waiting(UnsafeContinuation<Void, Never>)
         case fulfilled(Value)
         case taken
     }
 
-    private var state = State.nothing
+    @usableFromInline var state = State.nothing
 
+    @inlinable
     package init() {}
 
     /// Provides the value. False when there is one already, which stays.
-    @discardableResult
+    @inlinable @discardableResult
     package func fulfil(_ value: Value) -> Bool {
         switch state {
         case .nothing:
@@ -32,6 +34,7 @@ package final class Promise<Value> {
     }
 
     /// Waits for the value. One task may call this, once.
+    @inlinable
     package func value() async -> Value {
         if case .nothing = state {
             await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in

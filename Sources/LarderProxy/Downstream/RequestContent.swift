@@ -12,7 +12,7 @@ final class RequestContent {
     private let buffer: ReadBuffer
     private let context: LoopContext
     private let interims: InterimSender
-    private var decoder: ContentDecoder
+    private var decoder: FramingDecoder
     /// The client waits for `100 Continue` before it sends content (RFC 9110 §10.1.1).
     private var isContinueExpected: Bool
     /// Octets of content read so far.
@@ -37,7 +37,7 @@ final class RequestContent {
         self.buffer = buffer
         self.context = context
         self.interims = interims
-        decoder = ContentDecoder(framing, limits: context.configuration.parseLimits)
+        decoder = FramingDecoder(framing, limits: context.configuration.parseLimits)
         self.isContinueExpected = isContinueExpected
         self.timeout = timeout
         isComplete = decoder.isComplete

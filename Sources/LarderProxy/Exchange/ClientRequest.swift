@@ -62,7 +62,7 @@ final class ClientRequest {
         content = nil
         onlyReads = false
         lane = connection.lane
-        namesUnknownLane = false
+        namesUnknownLane = lane?.isOver ?? false
         principal = .anyone
         users = nil
         span = nil

@@ -18,8 +18,15 @@ package enum SecretName {
     ]
     /// Words before `Code` that make it a secret.
     private static let codes: Set<Substring> = [
-        "otp", "totp", "mfa", "2fa", "verification", "auth", "access", "security",
+        "otp", "totp", "mfa", "2fa", "sms", "verification", "confirmation", "authorization", "auth", "access", "login",
+        "security", "recovery", "backup", "reset",
     ]
+    private static let codesOfMembers = Words(codes.map(String.init))
+    private static let code = Words(["code", "codes"])
+    /// The last words of names of parameters and members: `DB_PASS`, `userPin`.
+    private static let lastWordsOfMembers = Words([
+        "pwd", "pass", "passphrase", "passcode", "pin", "otp", "totp", "cvv", "cvc", "hmac", "assertion", "verifier",
+    ])
     /// Anywhere in a name.
     private static let parts = Words([
         "token", "secret", "password", "passwd", "apikey", "authkey", "accesskey", "signature", "credential", "session",
@@ -55,7 +62,31 @@ package enum SecretName {
     package static func isOne(octets name: ArraySlice<UInt8>) -> Bool {
         let plain = plain(name)
         return words.isAll(of: plain) || keys.isEnd(of: plain)
-            || parts.isIn(plain) && !descriptions.isEnd(of: plain)
+            || parts.isIn(plain) && !descriptions.isEnd(of: plain) || endsInSecret(name)
+    }
+
+    /// Whether the words of a name end in one for a secret: they are separated, or begin with a capital letter.
+    private static func endsInSecret(_ name: ArraySlice<UInt8>) -> Bool {
+        var rest = name
+        let last = takeLastWord(of: &rest)
+        if lastWordsOfMembers.isAll(of: last) { return true }
+        return code.isAll(of: last) && codesOfMembers.isAll(of: takeLastWord(of: &rest))
+    }
+
+    private static func isWordOctet(_ octet: UInt8) -> Bool { ASCII.isAlpha(octet) || ASCII.isDigit(octet) }
+
+    private static func takeLastWord(of name: inout ArraySlice<UInt8>) -> [UInt8] {
+        while let last = name.last, !isWordOctet(last) { name.removeLast() }
+        var start = name.endIndex
+        while start > name.startIndex {
+            let octet = name[start - 1]
+            guard isWordOctet(octet) else { break }
+            start -= 1
+            let isCapital = octet != ASCII.lowercased(octet)
+            if isCapital, start > name.startIndex, name[start - 1] == ASCII.lowercased(name[start - 1]) { break }
+        }
+        defer { name = name[..<start] }
+        return name[start...].map(ASCII.lowercased)
     }
 
     /// Whether a parameter of that name identifies a session.

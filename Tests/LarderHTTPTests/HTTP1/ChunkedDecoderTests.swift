@@ -14,7 +14,7 @@ enum Decoded: Equatable {
 /// Feeds `text` in pieces that end at `cuts`; no octet is fed twice.
 func decode(_ text: String, _ framing: BodyFraming, cuts: [Int], limits: ParseLimits = ParseLimits()) -> Decoded {
     let octets = latin1(text)
-    var decoder = ContentDecoder(framing, limits: limits)
+    var decoder = FramingDecoder(framing, limits: limits)
     var content: [UInt8] = []
     var consumed = 0
     var start = 0
@@ -170,7 +170,7 @@ struct ContentDecoderTests {
     }
 
     @Test func `content until close ends with the connection`() throws {
-        var decoder = ContentDecoder(.untilClose)
+        var decoder = FramingDecoder(.untilClose)
         let result = try Array("abc".utf8).withUnsafeBytes { try decoder.decode($0.bytes) { _ in } }
         #expect(result == (3, false))
         #expect(!decoder.isComplete)
@@ -182,16 +182,16 @@ struct ContentDecoderTests {
 
     @Test(arguments: [BodyFraming.length(4), .chunked])
     func `a connection that ends early cuts content short`(_ framing: BodyFraming) throws {
-        var decoder = ContentDecoder(framing)
+        var decoder = FramingDecoder(framing)
         _ = try Array("3\r\n".utf8).withUnsafeBytes { try decoder.decode($0.bytes) { _ in } }
         #expect(throws: ParseError(.contentCutShort)) { try decoder.finish() }
-        var empty = ContentDecoder(.length(0))
+        var empty = FramingDecoder(.length(0))
         #expect(empty.isComplete)
         try empty.finish()
     }
 
     @Test func `what is left of a known length can be asked for`() throws {
-        var decoder = ContentDecoder(.length(10))
+        var decoder = FramingDecoder(.length(10))
         #expect(decoder.remainingLength == 10)
         _ = try Array("abc".utf8).withUnsafeBytes { try decoder.decode($0.bytes) { _ in } }
         #expect(decoder.remainingLength == 7)

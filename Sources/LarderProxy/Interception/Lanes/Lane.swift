@@ -37,6 +37,7 @@ package final class Lane: Sendable {
     package let began: Timestamp
     private let state: Lock<LaneCounts>
     private let active = Atomic<Int>(0)
+    private let ended = Atomic<Bool>(false)
 
     init(_ options: Options, at now: Timestamp) {
         self.options = options
@@ -47,6 +48,10 @@ package final class Lane: Sendable {
     }
 
     package var counts: LaneCounts { state.withLock { $0 } }
+
+    /// Whether it has been closed: connections that were opened in it may still be there.
+    var isOver: Bool { ended.load(ordering: .acquiring) }
+    func end() { ended.store(true, ordering: .releasing) }
 
     /// Whether some of its requests have not ended: a client gets its response before that is counted.
     package var isBusy: Bool { active.load(ordering: .relaxed) > 0 }

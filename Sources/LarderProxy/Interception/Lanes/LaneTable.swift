@@ -20,7 +20,7 @@ package final class LaneTable: Sendable {
             let byOwner = Dictionary(grouping: lanes) { $0.value.options.owner }
             let most = byOwner.values.max { $0.count < $1.count } ?? []
             guard let oldest = most.min(by: { $0.value.counts.last < $1.value.counts.last }) else { return }
-            lanes[oldest.key] = nil
+            lanes.removeValue(forKey: oldest.key)?.end()
         }
         return lane
     }
@@ -31,6 +31,7 @@ package final class LaneTable: Sendable {
     package func close(_ id: String) -> Lane? {
         lanes.withLock { lanes in
             guard let entry = lanes.first(where: { $0.value.id == id }) else { return nil }
+            entry.value.end()
             return lanes.removeValue(forKey: entry.key)
         }
     }
@@ -54,13 +55,15 @@ package final class LaneTable: Sendable {
             let token = String(user.name.dropFirst(Lane.userPrefix.count))
             return lanes.withLock { $0[token] }.map(Naming.open) ?? .unknown
         case .success, .failure(.missing): return .none
-        case .failure(.otherScheme) where !LaneTable.isNearlyBasic(fields): return .none
-        // It may name a lane to somebody who reads it otherwise.
-        case .failure: return .unknown
+        case .failure: return LaneTable.mayName(in: fields) ? .unknown : .none
         }
     }
 
-    private static func isNearlyBasic(_ fields: Fields) -> Bool {
-        fields[first: .proxyAuthorization]?.lowercased().hasPrefix("basic") ?? false
+    /// Whether credentials that cannot be read would name a lane if they were read less strictly: whoever sent them
+    /// meant one.
+    private static func mayName(in fields: Fields) -> Bool {
+        let text = (fields[.proxyAuthorization] ?? "").utf8.filter { ASCII.isAlpha($0) || ASCII.isDigit($0) }
+        // The whole octets of base64 that `lane-` has at the beginning.
+        return String(decoding: text, as: UTF8.self).contains("bGFuZS")
     }
 }

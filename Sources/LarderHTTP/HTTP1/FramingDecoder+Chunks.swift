@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-extension ContentDecoder {
+extension FramingDecoder {
     /// Reads `input` up to the end of the message or of the input; all content in it is copied into one chunk, which
     /// is nil when there was none.
     package mutating func decodeChunk(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Removes the framing from the content of one message, whichever framing it has, as octets arrive.
-package struct ContentDecoder: Sendable {
+package struct FramingDecoder: Sendable {
     package let framing: BodyFraming
     /// Octets still to come of content with a known length.
     private var remaining: UInt64 = 0
