@@ -77,6 +77,8 @@ extension SettingsLoader {
                 base[index].value = SettingNode(.list(all), at: place)
             }
         }
+        // The preset tells users apart; whoever writes that they need not be does not want its way of it.
+        if let privacy = own["privacy"]?.text, privacy != "partitioned" { base.removeAll { $0.key == "identity" } }
         let known = Set(written.map(\.key))
         return SettingNode(.map(written + base.filter { !known.contains($0.key) }), at: own.place)
     }

@@ -32,12 +32,14 @@ struct TokenRefresher {
         do {
             let values = try await request()
             // A configuration that was loaded since may speak for somebody else.
-            if current?.ownCredentials == service.ownCredentials, current?.refreshes(by: rule) == true {
-                await variables.renew(values, by: rule, asOf: service.variables, at: context.now())
+            var isRenewed = current?.ownCredentials == service.ownCredentials && current?.refreshes(by: rule) == true
+            if isRenewed {
+                isRenewed = await variables.renew(values, by: rule, asOf: service.variables, at: context.now())
             }
             gate.finish(isRenewed: true, now: context.now())
             context.proxy.logger.notice(
-                "a credential was renewed",
+                isRenewed
+                    ? "a credential was renewed" : "a renewed credential was dropped: there is another one by now",
                 metadata: ["service": "\(service.name)", "variables": "\(rule.variables.joined(separator: " "))"])
             return true
         } catch {

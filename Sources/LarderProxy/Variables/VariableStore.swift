@@ -118,15 +118,13 @@ package final class VariableStore: Sendable {
     }
 
     /// Sets values that a refresh got with those of `old`; none if one of the variables that it depends on, or sets, has
-    /// been changed since: an operator has the last word.
+    /// been changed since: an operator has the last word. False then.
     func renew(
         _ values: [(name: String, value: Secret)], by rule: RefreshRule, asOf old: VariableValues, at now: Timestamp
-    ) async {
-        let (changed, apply) = state.withLock { state in
+    ) async -> Bool {
+        let (changed, apply) = state.withLock { state -> ([String]?, (@Sendable ([String]) async -> Void)?) in
             let names = rule.usedVariables
-            guard self.values(state).generation(of: names) == old.generation(of: names) else {
-                return ([String](), state.apply)
-            }
+            guard self.values(state).generation(of: names) == old.generation(of: names) else { return (nil, nil) }
             let changed = values.filter { item in
                 guard var variable = state.variables[item.name] else { return false }
                 defer { state.variables[item.name] = variable }
@@ -134,7 +132,9 @@ package final class VariableStore: Sendable {
             }
             return (changed.map(\.name), state.apply)
         }
+        guard let changed else { return false }
         if !changed.isEmpty { await apply?(changed) }
+        return true
     }
 
     /// Sets the function that applies changed values.

@@ -55,6 +55,13 @@ struct PresetTests {
         #expect("\(SettingsCatalogue.service.show(service).yamlBlock)".contains("Bearer ${TOKEN}"))
     }
 
+    @Test func `where a service has one user, the preset's way to tell users apart is not used`() throws {
+        let service = try #require(
+            try settings("  openai: { preset: openai, privacy: private, token: t }\n").services.first)
+        #expect(service.privacy == .private && service.identity == nil)
+        #expect(try settings("  openai: { preset: openai }\n").services.first?.identity != nil)
+    }
+
     @Test func `what is wrong names the preset`() {
         #expect(problem("  x: { preset: cargo }\n").contains("did you mean `crates`?"))
         #expect(problem("  x: { preset: pypy }\n").contains("did you mean `pypi`?"))
