@@ -26,7 +26,7 @@ package final class ProxyConfiguration: Sendable {
     /// The TLS configuration of `tls.listen`.
     let tls: TLSServerContext?
     /// Stands for the content of `tls.clientCA`; nil without one.
-    let clientAuthorities: [UInt8]?
+    let clientAuthorities: String?
     /// Those who may use the proxy; nil where nobody is asked who it is.
     let users: UserGate?
     /// The https hosts that are intercepted.
@@ -34,7 +34,7 @@ package final class ProxyConfiguration: Sendable {
 
     package init(
         settings: Settings, router: Router, pseudonym: Pseudonym, upstreamSettings: UpstreamSettings,
-        variables: VariableStore? = nil, tls: TLSServerContext? = nil, clientAuthorities: [UInt8]? = nil,
+        variables: VariableStore? = nil, tls: TLSServerContext? = nil, clientAuthorities: String? = nil,
         users: UserGate? = nil
     ) {
         self.tls = tls

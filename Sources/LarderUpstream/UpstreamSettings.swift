@@ -58,9 +58,9 @@ package final class UpstreamTLS: Sendable, Hashable {
     /// The name that the origin must prove; nil for that of the URL.
     package let serverName: String?
     /// Tells the client certificate in the context from others; nil without one.
-    package let certificate: [UInt8]?
+    package let certificate: String?
 
-    package init(_ context: TLSClientContext, serverName: String?, certificate: [UInt8]? = nil) {
+    package init(_ context: TLSClientContext, serverName: String?, certificate: String? = nil) {
         self.context = context
         self.serverName = serverName
         self.certificate = certificate

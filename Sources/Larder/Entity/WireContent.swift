@@ -81,7 +81,7 @@ package enum WireFields {
     fileprivate static func type(_ own: String?, encodedAs encoded: String) -> String {
         guard let own = own.flatMap({ MediaType(lenient: $0) }), let new = MediaType(encoded) else { return encoded }
         if new.subtype == "json" {
-            return own.subtype == "json" || own.subtype.hasSuffix("+json") ? own.essence : encoded
+            return own.isJSON ? own.essence : encoded
         }
         if new.type == "text" { return own.type == "text" ? own.essence + "; charset=utf-8" : encoded }
         return encoded

@@ -93,6 +93,8 @@ package enum LoadEnd: Sendable {
     case passed
     /// The origin confirmed the stored data.
     case notModified
+    /// A later load was answered before: its response is in memory, and this one changes nothing.
+    case superseded
     case cancelled
     case failed(LoadFailure)
 }

@@ -50,12 +50,13 @@ final class NetworkRequestDelegate: RequestDelegate {
         mutation(&request)
         for mutator in own.mutators { mutator(&request) }
         // Mutators may have changed the request; its response is handled by the configuration for the new one.
-        let final = request.method == method ? own : resource.configuration(for: request.method)
+        let isSameMethod = request.method == method
+        let final = isSameMethod ? own : resource.configuration(for: request.method)
         let isBasis = basis.map { NetworkRequestDelegate.hasValidators(of: $0.entity, request.fields) } ?? false
         // Of another method they would be a condition for its effect (RFC 9110 §13.1.2).
-        if isBasis, request.method != method { request.removeConditions() }
+        if isBasis, !isSameMethod { request.removeConditions() }
         outgoing = request
-        self.basis = isBasis && request.isConditional ? basis : nil
+        self.basis = isBasis && isSameMethod ? basis : nil
         self.wipeGeneration = wipeGeneration
         configuration = final
         run = PipelineRun(final, subject: resource.cacheSubject)

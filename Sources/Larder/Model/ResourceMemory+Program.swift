@@ -77,6 +77,7 @@ extension ResourceMemory {
         guard state.program != nil, let seen = load.seenByPrograms, let id = seen.takeID() else { return }
         switch end {
         case .cancelled: finish(id, .cancelled, &state)
+        case .superseded: finish(id, .superseded, &state)
         case .failed(let failure):
             guard case .failure(let error) = seen.outcome else {
                 return finish(id, .error(RequestError(cause: failure.error, timestamp: failure.at)), &state)
@@ -105,12 +106,6 @@ extension ResourceMemory {
         // A program's own load that it has cancelled, too late to keep clients from what came.
         guard let id = seen.takeID() else { return lookUp(program.machine.loadStarted(isSilent: true).0, for: program) }
         finish(id, seen, isLanded: true, &state)
-    }
-
-    /// A load ends, and a later one has what its response would have changed.
-    func passOverForProgram(_ load: ActiveLoad, _ state: inout State) {
-        guard state.program != nil, let id = load.seenByPrograms?.takeID() else { return }
-        finish(id, .superseded, &state)
     }
 
     /// Everything is out of date.

@@ -168,7 +168,7 @@ package final class ResourceMemory: Sendable {
             if let mark, mark.generation != state.generation { return .superseded }
             if let load {
                 if state.hasLater(than: variant.stored) {
-                    passOver(load, &state)
+                    retire(load, as: .superseded, &state)
                     return .superseded
                 }
                 endProgress(of: [load], &state)
@@ -318,36 +318,29 @@ package final class ResourceMemory: Sendable {
     /// Removes a load from the list, so that it is no longer joined. One that ended before, or that a wipe ended,
     /// changes nothing.
     package func retire(_ load: ActiveLoad, as end: LoadEnd = .passed) {
-        state.withLock { state in
-            guard state.loads.contains(load) else { return }
-            endProgress(of: [load], &state)
-            state.loads.remove(load)
-            let snapshot = state.snapshot
-            switch end {
-            case .passed:
-                let isError = state.unstored?.status.isError == true
-                if !isError { endOverride(&state) }
-                let snapshot = state.snapshot
-                if snapshot.failure != nil { state.snapshot = snapshot.with(nil) }
-                tell(isError ? .error : .newData(.network), &state)
-            case .notModified: tell(.notModified, &state)
-            case .cancelled: tell(.requestCancelled, &state)
-            case .failed(let failure):
-                // A longer backoff is kept.
-                if snapshot.failure.map({ $0.at < failure.at }) ?? true { state.snapshot = snapshot.with(failure) }
-                tell(.error, &state)
-            }
-            endForProgram(load, end, &state)
-        }
+        state.withLock { retire(load, as: end, &$0) }
     }
 
-    /// Ends a load that a later one has made needless: nothing has changed.
-    private func passOver(_ load: ActiveLoad, _ state: inout State) {
+    private func retire(_ load: ActiveLoad, as end: LoadEnd, _ state: inout State) {
         guard state.loads.contains(load) else { return }
         endProgress(of: [load], &state)
         state.loads.remove(load)
-        tell(.notModified, &state)
-        passOverForProgram(load, &state)
+        let snapshot = state.snapshot
+        switch end {
+        case .passed:
+            let isError = state.unstored?.status.isError == true
+            if !isError { endOverride(&state) }
+            let snapshot = state.snapshot
+            if snapshot.failure != nil { state.snapshot = snapshot.with(nil) }
+            tell(isError ? .error : .newData(.network), &state)
+        case .notModified, .superseded: tell(.notModified, &state)
+        case .cancelled: tell(.requestCancelled, &state)
+        case .failed(let failure):
+            // A longer backoff is kept.
+            if snapshot.failure.map({ $0.at < failure.at }) ?? true { state.snapshot = snapshot.with(failure) }
+            tell(.error, &state)
+        }
+        endForProgram(load, end, &state)
     }
 
     package var loads: [ActiveLoad] { state.withLock { Array($0.loads) } }

@@ -172,12 +172,14 @@ package final class Daemon: Sendable {
         struct ServiceTrust: Hashable {
             let trust: Trust
             let own: ServiceTLS
-            let files: [FileState]
+            let certificate: FileState
+            let others: [FileState]
 
             init(_ trust: Trust, _ own: ServiceTLS) {
                 self.trust = trust
                 self.own = own
-                files = [own.caFile, own.certificate, own.key].map { FileState($0) }
+                certificate = FileState(own.certificate)
+                others = [own.caFile, own.key].map { FileState($0) }
             }
         }
 
@@ -227,8 +229,7 @@ package final class Daemon: Sendable {
                 made[service.tls] = (
                     state,
                     UpstreamTLS(
-                        context, serverName: service.tls.serverName,
-                        certificate: service.tls.certificate.flatMap { FileState.digest(of: $0) })
+                        context, serverName: service.tls.serverName, certificate: state.certificate.digest)
                 )
             }
             (self.tls, trust, serviceTLS) = (tls, wanted, made)

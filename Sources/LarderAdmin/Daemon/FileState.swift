@@ -5,25 +5,26 @@ import LarderStores
 
 /// Detects changes of a file by its content: a renewed certificate has the name of the old one.
 struct FileState: Hashable {
-    /// Nil for no file, and for one that cannot be read.
-    let digest: [UInt8]?
+    /// The digest of its content, as text; nil for no file, and for one that cannot be read.
+    let digest: String?
     private static let sizeLimit = 16 << 20
 
     init(_ path: String?) { digest = path.flatMap { FileState.digest(of: $0) } }
 
-    /// The digest of its content, as text.
-    static func digest(of path: String) -> [UInt8]? {
+    private static func digest(of path: String) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
-        var content: [UInt8] = []
+        let hashing = ContentDigest.Hashing()
         var octets = [UInt8](repeating: 0, count: 64 << 10)
-        while content.count < sizeLimit {
+        var total = 0
+        while total < sizeLimit {
             let count = read(descriptor, &octets, octets.count)
             guard count >= 0 else { return nil }
             if count == 0 { break }
-            content += octets[..<count]
+            octets.withUnsafeBytes { hashing.update(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+            total += count
         }
-        return Array(ContentDigest(of: content).hexadecimal.utf8)
+        return hashing.finish().hexadecimal
     }
 }

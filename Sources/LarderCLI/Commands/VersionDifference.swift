@@ -19,9 +19,7 @@ struct ComparedVersion {
 
     /// Its content if it is JSON.
     fileprivate var json: JSONValue? {
-        guard let type = report["type"]?.string.flatMap({ MediaType($0) })?.essence,
-            type.hasSuffix("/json") || type.hasSuffix("+json")
-        else { return nil }
+        guard report["type"]?.string.flatMap({ MediaType($0) })?.isJSON == true else { return nil }
         return try? JSONValue(parsing: content)
     }
 

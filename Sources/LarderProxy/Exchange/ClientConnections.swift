@@ -146,7 +146,7 @@ final class ClientConnections: LoopClients {
     }
 
     private func agreed(
-        _ isAgreed: Bool, _ authorities: [UInt8]?, _ handshake: Int, _ stream: ByteStream, _ place: Admission.Place
+        _ isAgreed: Bool, _ authorities: String?, _ handshake: Int, _ stream: ByteStream, _ place: Admission.Place
     ) {
         handshakes[handshake] = nil
         guard isAgreed, authorities == context.configuration.clientAuthorities, stream.isOpen else {
@@ -172,7 +172,7 @@ final class ClientConnections: LoopClients {
 
     /// Other users of this machine can connect to the port, and are closed at once.
     private func acceptAtDoor(_ stream: ByteStream, _ lane: Lane, _ user: UInt32) {
-        guard context.proxy.lanes.lane(lane.id) != nil,
+        guard !lane.isOver,
             case .admitted(let place) = context.proxy.admission.admit(
                 stream.peerAddress, isOperator: false, limits: context.configuration.settings.limits)
         else {

@@ -4,7 +4,7 @@ package import Larder
 import LarderHTTP
 import LarderIO
 import LarderRules
-package import LarderStores
+import LarderStores
 import Logging
 
 extension Proxy {
@@ -13,23 +13,22 @@ extension Proxy {
     func forget(_ patterns: [GlobPattern], of service: RoutedService) async {
         tell(invalid: patterns, of: service)
         let predicates = patterns.map { $0.predicate(relativeTo: service.base) }
-        await forget(service, because: .superseded) { url in predicates.contains { $0(url) } }
+        await forget(service) { url in predicates.contains { $0(url) } }
     }
 
     /// The same for the URLs that `isMatch` accepts.
-    package func forget(
-        _ service: RoutedService, because reason: RemovalReason,
-        where isMatch: @escaping @Sendable (ResourceURL) -> Bool = { _ in true }
+    func forget(
+        _ service: RoutedService, where isMatch: @escaping @Sendable (ResourceURL) -> Bool = { _ in true }
     ) async {
         // Memory first: loads under way are not stored after it. Then the store; and memory again, for responses read
         // from the store meanwhile.
-        await forgetInMemory(service, reason == .superseded, isMatch)
+        await forgetInMemory(service, isMatch)
         guard let diskTier else { return }
         _ = await diskTier.store.removeAll(
             where: EntityMatch(
                 service: service.name, stage: DiskTier.stage, predicate: { isMatch(ResourceURL($0.url)) }),
-            because: reason)
-        await forgetInMemory(service, reason == .superseded, isMatch)
+            because: .superseded)
+        await forgetInMemory(service, isMatch)
     }
 
     /// Empties a Resource's memory.
@@ -41,14 +40,14 @@ extension Proxy {
     }
 
     private func forgetInMemory(
-        _ service: RoutedService, _ isInvalidation: Bool, _ isMatch: @escaping @Sendable (ResourceURL) -> Bool
+        _ service: RoutedService, _ isMatch: @escaping @Sendable (ResourceURL) -> Bool
     ) async {
         let number = service.number
         do {
             try await walkers.run { [self] in
                 registry.forEach { resource in
                     guard resource.key.serviceNumber == number, isMatch(resource.url) else { return }
-                    wipe(resource, isInvalidation: isInvalidation)
+                    wipe(resource, isInvalidation: true)
                 }
             }
         } catch {

@@ -60,13 +60,13 @@ extension Proxy {
             invalidateHere(uri, service: service)
         case .scope(.group(let group, let origin), _): invalidateHere(groups: [group], origin: origin)
         case .scope(.service(let name, let base), _):
-            if let service = service(name, base) { await forget(service, because: .superseded) }
-        case .scope(.everything, _): for service in table.all { await forget(service, because: .superseded) }
+            if let service = service(name, base) { await forget(service) }
+        case .scope(.everything, _): for service in table.all { await forget(service) }
         case .patterns(let patterns, let name, let base, _):
             guard let service = service(name, base) else { return }
             let globs = patterns.compactMap { try? GlobPattern($0) }
-            guard globs.count == patterns.count else { return await forget(service, because: .superseded) }
-            await forget(service, because: .superseded) { url in
+            guard globs.count == patterns.count else { return await forget(service) }
+            await forget(service) { url in
                 globs.contains { glob in
                     // Of URLs that no service claims, a relative pattern is about each host.
                     let base =

@@ -95,23 +95,33 @@ package final class VariableStore: Sendable {
         return true
     }
 
+    /// Changes declared variables, and returns the names of those that changed.
+    ///
+    /// - Parameter isGiven: whether somebody has decided on the values, which a refresh has not.
+    private static func change(
+        _ values: [(name: String, value: Secret)], isGiven: Bool, at now: Timestamp, _ state: inout State
+    ) -> [String] {
+        var changed: [String] = []
+        for (name, value) in values {
+            guard var variable = state.variables[name] else { continue }
+            var isChanged = change(&variable, to: value, at: now)
+            if isGiven {
+                // It may be the value that a refresh got.
+                if variable.given?.reveal() != value.reveal() { isChanged = true }
+                variable.given = value
+            }
+            state.variables[name] = variable
+            if isChanged { changed.append(name) }
+        }
+        return changed
+    }
+
     /// Sets variables, and returns the names of those that changed once every loop uses the new values. Undeclared ones
     /// are ignored.
     @discardableResult
     package func set(_ values: [(name: String, value: Secret)], at now: Timestamp) async -> [String] {
         let (changed, apply) = state.withLock { state in
-            let changed = values.filter { item in
-                state.variables[item.name].map { variable in
-                    var variable = variable
-                    let isChanged = VariableStore.change(&variable, to: item.value, at: now)
-                    // The same value as a refresh got, and set: it is somebody's decision now.
-                    let isGiven = variable.given?.reveal() != item.value.reveal()
-                    variable.given = item.value
-                    state.variables[item.name] = variable
-                    return isChanged || isGiven
-                } ?? false
-            }
-            return (changed.map(\.name), state.apply)
+            (VariableStore.change(values, isGiven: true, at: now, &state), state.apply)
         }
         if !changed.isEmpty { await apply?(changed) }
         return changed
@@ -125,12 +135,7 @@ package final class VariableStore: Sendable {
         let (changed, apply) = state.withLock { state -> ([String]?, (@Sendable ([String]) async -> Void)?) in
             let names = rule.usedVariables
             guard self.values(state).generation(of: names) == old.generation(of: names) else { return (nil, nil) }
-            let changed = values.filter { item in
-                guard var variable = state.variables[item.name] else { return false }
-                defer { state.variables[item.name] = variable }
-                return VariableStore.change(&variable, to: item.value, at: now)
-            }
-            return (changed.map(\.name), state.apply)
+            return (VariableStore.change(values, isGiven: false, at: now, &state), state.apply)
         }
         guard let changed else { return false }
         if !changed.isEmpty { await apply?(changed) }

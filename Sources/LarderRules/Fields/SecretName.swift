@@ -12,19 +12,15 @@ package enum SecretName {
         "Cookie2", "Set-Cookie2", "DPoP", "X-Amzn-Oidc-Data",
     ]
     /// Ends of fields' names, behind whom or what they are for: `GitHub-OTP`. Not `Code`: many of them are of errors.
-    private static let lastWords: Set<Substring> = [
-        "key", "sig", "auth", "pwd", "pass", "passphrase", "passcode", "pin", "otp", "totp", "assertion", "sid",
-        "ticket",
-    ]
+    private static let lastWordsOfFields: Set<Substring> = ["key", "sig", "auth", "sid", "ticket"]
     /// Words before `Code` that make it a secret.
-    private static let codes: Set<Substring> = [
+    private static let codes = Words([
         "otp", "totp", "mfa", "2fa", "sms", "verification", "confirmation", "authorization", "auth", "access", "login",
         "security", "recovery", "backup", "reset",
-    ]
-    private static let codesOfMembers = Words(codes.map(String.init))
+    ])
     private static let code = Words(["code", "codes"])
-    /// The last words of names of parameters and members: `DB_PASS`, `userPin`.
-    private static let lastWordsOfMembers = Words([
+    /// Ends of all names: `DB_PASS`, `userPin`.
+    private static let lastWords = Words([
         "pwd", "pass", "passphrase", "passcode", "pin", "otp", "totp", "cvv", "cvc", "hmac", "assertion", "verifier",
     ])
     /// Anywhere in a name.
@@ -69,8 +65,8 @@ package enum SecretName {
     private static func endsInSecret(_ name: ArraySlice<UInt8>) -> Bool {
         var rest = name
         let last = takeLastWord(of: &rest)
-        if lastWordsOfMembers.isAll(of: last) { return true }
-        return code.isAll(of: last) && codesOfMembers.isAll(of: takeLastWord(of: &rest))
+        if lastWords.isAll(of: last) { return true }
+        return code.isAll(of: last) && codes.isAll(of: takeLastWord(of: &rest))
     }
 
     private static func isWordOctet(_ octet: UInt8) -> Bool { ASCII.isAlpha(octet) || ASCII.isDigit(octet) }
@@ -106,10 +102,11 @@ package enum SecretName {
     package static func isOne(field name: FieldName) -> Bool {
         guard name != "Surrogate-Key" else { return false }
         if fields.contains(name) || Credentials.isOne(name) || isOne(name.spelling) { return true }
-        var names = name.canonical.split { $0 == "-" || $0 == "_" }
-        guard let last = names.popLast() else { return false }
-        guard last == "code" else { return !names.isEmpty && lastWords.contains(last) }
-        return names == ["x"] || names.last.map(codes.contains) ?? false
+        // Capital letters separate no words here.
+        if endsInSecret(Array(name.canonical.utf8)[...]) { return true }
+        let words = name.canonical.split { $0 == "-" || $0 == "_" }
+        guard words.count > 1, let last = words.last else { return false }
+        return lastWordsOfFields.contains(last) || words == ["x", "code"]
     }
 
     private static func plain(_ name: ArraySlice<UInt8>) -> [UInt8] {

@@ -13,7 +13,7 @@ extension ServiceSettings {
     /// that `refreshToken` got is the same user's, so there the value counts that it was got with.
     ///
     /// - Parameter certificate: identifies that with which the service proves who it is.
-    package func credentials(_ values: VariableValues, certificate: [UInt8]? = nil) -> [UInt8]? {
+    package func credentials(_ values: VariableValues, certificate: String? = nil) -> [UInt8]? {
         // The variables' values are part of each identity where users are apart.
         let given = privacy == .partitioned ? VariableValues() : values.given
         var octets = privacy == .shared ? [] : ownCredentials(given, certificate)
@@ -25,7 +25,7 @@ extension ServiceSettings {
         return octets.isEmpty ? nil : octets
     }
 
-    private func ownCredentials(_ values: VariableValues, _ certificate: [UInt8]?) -> [UInt8] {
+    private func ownCredentials(_ values: VariableValues, _ certificate: String?) -> [UInt8] {
         var octets: [UInt8] = []
         func tell(_ name: String, _ text: String) { octets += VariableValues.octets(of: name, text) }
         func tell(_ name: String, _ secret: Secret?) { tell(name, secret?.revealOrName(values) ?? "") }
@@ -43,7 +43,7 @@ extension ServiceSettings {
             }
             if octets.count > before { tell("for", block.scope) }
         }
-        if let certificate { tell("certificate", String(decoding: certificate, as: UTF8.self)) }
+        if let certificate { tell("certificate", certificate) }
         return octets
     }
 }
