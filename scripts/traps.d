@@ -85,7 +85,7 @@ LarderStores/Core/StoreCore.swift 11 0 0 octets on disk saturate
 LarderStores/Writing/EntityWriter.swift 10 14 1 lengths of chunks that came, at most longestContent together
 LarderStores/Writing/StoreWriter+Room.swift 13 0 0 octets of files saturate; pages are counted by SQLite in 32 bits
 LarderProxy/Collapsing/RangeFill.swift 3 1 0 nothing is added to a position that an origin named
-LarderHTTP/Messages/PercentText.swift 6 0 3 two octets are there before they are read
+LarderHTTP/Messages/PercentText.swift 10 0 5 two octets are there before they are read
 LarderProxy/Storing/RenditionCoding.swift 2 1 6 octets are taken after their count was compared
 LarderProxy/Storing/StoredResponseCoding.swift 3 1 0 ranges are in order and apart, and end below Int64.max, before they are added up
 LarderCodings/BrotliCoding.swift 4 1 0 counts of the library, within the room it was given

@@ -32,8 +32,6 @@ package final class CodedForms: Sendable {
     }
 
     private enum Entry {
-        /// Being encoded; the callers that wait for it.
-        case making([UnsafeContinuation<Void, Never>])
         case ready(Product, Variant?)
         case impossible
     }
@@ -45,6 +43,7 @@ package final class CodedForms: Sendable {
     }
 
     private let state: Lock<State>
+    private let first = FirstCaller<ServedCoding>()
 
     /// - Parameter other: the forms of the same content under another head.
     init(after other: CodedForms?) {
@@ -53,7 +52,6 @@ package final class CodedForms: Sendable {
             switch entry {
             case .ready(let product, _): state.entries[coding] = .ready(product, nil)
             case .impossible: state.entries[coding] = .impossible
-            case .making: break
             }
         }
         self.state = Lock(state)
@@ -83,32 +81,19 @@ package final class CodedForms: Sendable {
     package func form(
         _ coding: ServedCoding, of variant: Variant, make: () async -> Making
     ) async -> Variant? {
-        while true {
-            var isMine = false
-            let (entry, isKnown) = state.withLock { state -> (Entry?, Bool) in
-                switch state.entries[coding] {
-                case nil:
-                    state.entries[coding] = .making([])
-                    isMine = true
-                    return (nil, true)
-                case .making: return (nil, false)
-                case let entry?: return (entry, true)
+        if state.withLock({ $0.entries[coding] }) == nil, await first.begin(coding) {
+            defer { first.end(coding) }
+            if state.withLock({ $0.entries[coding] }) == nil {
+                switch await make() {
+                case .made(let product): state.withLock { $0.entries[coding] = .ready(product, nil) }
+                case .impossible: state.withLock { $0.entries[coding] = .impossible }
+                case .busy: break
                 }
             }
-            if isMine {
-                let making = await make()
-                guard settle(coding, making) else { return nil }
-                continue
-            }
-            guard isKnown else {
-                await wait(for: coding)
-                // The caller that tried may have found no capacity; then none of those that waited tries again.
-                if state.withLock({ $0.entries[coding] }) == nil { return nil }
-                continue
-            }
-            guard case .ready(let product, let form) = entry else { return nil }
-            return form ?? keep(product, coding, of: variant)
         }
+        // Where the first caller found no capacity, none of those that waited for it tries again.
+        guard case .ready(let product, let form) = state.withLock({ $0.entries[coding] }) else { return nil }
+        return form ?? keep(product, coding, of: variant)
     }
 
     private func keep(_ product: Product, _ coding: ServedCoding, of variant: Variant) -> Variant {
@@ -117,34 +102,6 @@ package final class CodedForms: Sendable {
             content: .memory(product.chunks, length: product.length))
         state.withLock { $0.entries[coding] = .ready(product, form) }
         return form
-    }
-
-    /// False when nothing was encoded.
-    private func settle(_ coding: ServedCoding, _ making: Making) -> Bool {
-        let (waiting, isMade) = state.withLock { state -> ([UnsafeContinuation<Void, Never>], Bool) in
-            var waiting: [UnsafeContinuation<Void, Never>] = []
-            if case .making(let list) = state.entries[coding] { waiting = list }
-            switch making {
-            case .made(let product): state.entries[coding] = .ready(product, nil)
-            case .impossible: state.entries[coding] = .impossible
-            case .busy: state.entries[coding] = nil
-            }
-            if case .made = making { return (waiting, true) }
-            return (waiting, false)
-        }
-        for continuation in waiting { continuation.resume() }
-        return isMade
-    }
-
-    private func wait(for coding: ServedCoding) async {
-        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
-            let mustWait = state.withLock { state in
-                guard case .making(let list) = state.entries[coding] else { return false }
-                state.entries[coding] = .making(list + [continuation])
-                return true
-            }
-            if !mustWait { continuation.resume() }
-        }
     }
 
     // MARK: Heads

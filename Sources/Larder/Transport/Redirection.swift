@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
+import LarderRules
 
-/// Decides where a response redirects the request (RFC 9110 §15.4).
+/// Decides how a request follows a redirect (RFC 9110 §15.4).
 enum Redirection {
     /// How to handle a response.
     enum Decision: Equatable {
@@ -15,14 +16,14 @@ enum Redirection {
 
     /// Decides how to handle a response.
     static func decision(about response: ResponseHead, to request: OutgoingRequest) -> Decision {
-        guard [301, 302, 303, 307, 308].contains(response.status.rawValue),
-            let location = response.fields[first: .location]
-        else { return .final }
-        guard let target = target(of: location, from: request.url) else {
-            return .refuse("the response's Location, '\(shown(location))', is not an http or https URL")
-        }
-        if request.url.scheme == .https, target.scheme == .http {
+        let target: TargetURI
+        switch Redirect(response, at: request.url) {
+        case nil: return .final
+        case .unreadable(let location):
+            return .refuse("the response's Location, '\(location.prefix(200))', is not an http or https URL")
+        case .unencrypted(let target):
             return .refuse("it leads from https to \(target.origin), which anyone on the way could read")
+        case .to(let next): target = next
         }
         var next = request
         next.url = target
@@ -37,14 +38,6 @@ enum Redirection {
         if !target.hasSameOrigin(as: request.url) { keepOnlyHarmless(&next.fields) }
         return .follow(next, repeatsContent: !becomesGet)
     }
-
-    private static func target(of location: String, from url: TargetURI) -> TargetURI? {
-        guard let found = ResourceURL(url).relative(location).target else { return nil }
-        // A received target has no dot segments (RFC 3986 §5.2.4).
-        return try? TargetURI(found.string)
-    }
-
-    private static func shown(_ location: String) -> String { String(location.prefix(200)) }
 
     /// Fields about content that is no longer sent.
     private static let ofContent: [FieldName] = [

@@ -15,25 +15,8 @@ extension ResourceURL {
     /// The URL that `reference` means on a page with this URL, as a link does (RFC 3986 §5.2). Characters that are not
     /// allowed in URLs are escaped; a fragment is dropped.
     public func relative(_ reference: String) -> ResourceURL {
-        guard let target else { return ResourceURL(reference) }
-        let reference = PercentEncoding.reference(reference.prefix { $0 != "#" })
-        if URLReference.hasScheme(reference) { return ResourceURL(reference) }
-        if reference.hasPrefix("//") { return ResourceURL(target.scheme.text + ":" + reference) }
-        let split = reference.firstIndex(of: "?") ?? reference.endIndex
-        let path = String(reference[..<split])
-        var query = reference[split...]
-        let merged: String
-        if path.isEmpty {
-            merged = target.path
-            if query.isEmpty, let own = target.query { query = "?" + own[...] }
-        } else if path.hasPrefix("/") {
-            merged = path
-        } else {
-            let parent = target.path
-            merged = (parent.lastIndex(of: "/").map { parent[...$0] } ?? "/") + path
-        }
-        // A received target loses its dot segments, as resolving a reference removes them.
-        return (try? TargetURI(target.origin + merged + query)).map { ResourceURL($0) } ?? ResourceURL(reference)
+        let reference = PercentText.reference(reference.prefix { $0 != "#" })
+        return target?.resolving(reference).map { ResourceURL($0) } ?? ResourceURL(reference)
     }
 
     /// `relative`, or nil for nil: for links that may be missing.
@@ -43,16 +26,6 @@ extension ResourceURL {
     func replacingQuery(_ text: String?) -> ResourceURL {
         guard let target else { return self }
         return ResourceURL(target.origin + target.path + (text.map { "?" + $0 } ?? ""))
-    }
-}
-
-/// The grammar of references (RFC 3986 §4.1).
-enum URLReference {
-    /// Whether `text` begins with a scheme, so that it is a URL of its own.
-    static func hasScheme(_ text: String) -> Bool {
-        guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), let first = text.utf8.first, ASCII.isAlpha(first)
-        else { return false }
-        return text.utf8[..<colon].allSatisfy { ASCII.isAlpha($0) || ASCII.isDigit($0) || "+-.".utf8.contains($0) }
     }
 }
 
@@ -68,10 +41,5 @@ enum PercentEncoding {
         PercentText.encoded(text) {
             URICharacter.isUnreserved($0) || $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?")
         }
-    }
-
-    /// A whole reference: existing escapes stay unchanged.
-    static func reference(_ text: some StringProtocol) -> String {
-        PercentText.encoded(text) { URICharacter.kind(of: $0) != .refused }
     }
 }

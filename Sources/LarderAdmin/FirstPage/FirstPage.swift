@@ -4,13 +4,15 @@ import LarderDashboard
 import LarderHTTP
 import LarderIO
 import LarderProxy
+import LarderRules
 import LarderSettings
 
 /// The response for `http://localhost:3128/`: a dashboard for browsers, a short text with examples for all others.
 enum FirstPage {
     static func answer(_ request: OwnRequest, _ proxy: Proxy) -> OwnResponse {
-        let accept = request.fields[.accept]?.lowercased() ?? ""
-        guard accept.contains("text/html") else { return OwnResponse(text: text(request, proxy)) }
+        guard AcceptedType.preferred(by: request.fields, inOrder: [.html, .json, .text]) == .html else {
+            return OwnResponse(text: text(request, proxy))
+        }
         var response = file(.markup)
         response.fields[.contentSecurityPolicy] = policy
         response.fields[.referrerPolicy] = "no-referrer"

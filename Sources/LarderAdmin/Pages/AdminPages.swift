@@ -94,16 +94,13 @@ package struct AdminPages: OwnPages {
             },
             "/-/explain": .reading { request, proxy in
                 let explanation = try await Explanation(of: request, proxy)
-                let accept = request.fields[.accept]?.lowercased() ?? ""
-                if accept.contains("text/plain"), !accept.contains("application/json") {
-                    return OwnResponse(text: explanation.text)
-                }
-                return OwnResponse(json: explanation.json)
+                let type = AcceptedType.preferred(by: request.fields, inOrder: [.json, .text])
+                return type == .text ? OwnResponse(text: explanation.text) : OwnResponse(json: explanation.json)
             },
             "/-/metrics": .reading { request, proxy in
                 _ = try AdminParameters(request, known: [])
-                let wantsOpenMetrics = request.fields[.accept]?.contains("application/openmetrics-text") ?? false
-                let metrics = await StatusReport(of: proxy).metrics(isOpenMetrics: wantsOpenMetrics)
+                let type = AcceptedType.preferred(by: request.fields, inOrder: [.openMetrics, .text])
+                let metrics = await StatusReport(of: proxy).metrics(isOpenMetrics: type == .openMetrics)
                 return OwnResponse(type: metrics.mediaType, metrics.text.utf8)
             },
         ]

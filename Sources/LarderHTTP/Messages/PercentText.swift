@@ -46,6 +46,22 @@ package enum PercentText {
         return String(decoding: octets, as: UTF8.self)
     }
 
+    /// A reference with all that is invalid in URIs percent-encoded, and percent signs without a triplet. Escapes stay.
+    package static func reference(_ text: some StringProtocol) -> String {
+        let octets = Array(text.utf8)
+        var result: [UInt8] = []
+        for (index, octet) in octets.enumerated() {
+            let beginsTriplet =
+                index + 2 < octets.count && ASCII.hexValue(octets[index + 1]) != nil
+                && ASCII.hexValue(octets[index + 2]) != nil
+            let isPlain =
+                octet == UInt8(ascii: "%")
+                ? beginsTriplet : URICharacter.kind(of: octet) != .refused || octet == UInt8(ascii: "#")
+            if isPlain { result.append(octet) } else { result += triplet(octet) }
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
     /// An octet percent-encoded (RFC 3986 §2.1).
     package static func triplet(_ octet: UInt8) -> [UInt8] {
         [UInt8(ascii: "%"), URICharacter.hexDigit(octet >> 4), URICharacter.hexDigit(octet & 15)]

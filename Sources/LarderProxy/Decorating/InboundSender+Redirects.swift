@@ -56,12 +56,9 @@ extension InboundSender {
         return response
     }
 
-    /// The target of a redirect. Never from https to an unencrypted connection.
+    /// The target of a redirect that may be followed.
     private static func target(of head: ResponseHead, at place: TargetURI) -> TargetURI? {
-        guard [301, 302, 303, 307, 308].contains(head.status), let location = head.fields[first: .location],
-            let target = Invalidation.resolve(location, against: place)
-        else { return nil }
-        return place.scheme == .https && target.scheme == .http ? nil : target
+        if case .to(let target) = Redirect(head, at: place) { target } else { nil }
     }
 
     /// Whether a request carries credentials.

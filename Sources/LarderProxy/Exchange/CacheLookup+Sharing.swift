@@ -2,6 +2,7 @@
 
 import Larder
 import LarderHTTP
+import LarderIO
 import LarderRules
 import LarderShared
 import LarderStores
@@ -60,11 +61,11 @@ private struct SharedReading: ExchangeStep {
                 of: lookup.resource, at: request.uri, for: request.head.fields, lookup.service, lookup.configuration,
                 sharing.sharing.state)
         else { return finding }
-        guard await sharing.beginReading(key) else {
+        guard await sharing.reading.begin(key) else {
             finding.changesDecision = true
             return finding
         }
-        defer { sharing.endReading(key) }
+        defer { sharing.reading.end(key) }
         let mark = memory.mark
         guard let look = await sharing.tier.look(key) else {
             finding.isSilent = true

@@ -13,8 +13,6 @@ package final class LeafStore: Sendable {
 
     private struct State {
         var leaves: [String: Kept] = [:]
-        /// The callers that wait for a host's certificate.
-        var waiting: [String: [UnsafeContinuation<Void, Never>]] = [:]
         var uses: UInt64 = 0
         var made = 0
         /// Counts how often all were removed.
@@ -22,6 +20,7 @@ package final class LeafStore: Sendable {
     }
 
     private let state = Lock(State())
+    private let first = FirstCaller<String>()
     private let pool = Lock<WorkerPool?>(nil)
     private let limit: Int
 
@@ -39,31 +38,20 @@ package final class LeafStore: Sendable {
     /// - Throws: when it cannot be issued, or too many callers wait.
     package func leaf(for host: String, by authority: LocalAuthority, now: Int64) async throws -> LeafCertificate {
         if let leaf = kept(host, by: authority, now: now) { return leaf }
-        let isFirst = state.withLock { state in
-            guard state.waiting[host] == nil else { return false }
-            state.waiting[host] = []
-            return true
-        }
-        guard isFirst else {
-            await made(host)
+        guard await first.begin(host) else {
             guard let leaf = kept(host, by: authority, now: now) else {
                 throw IOError(.overloaded, operation: "make a certificate for \(host)")
             }
             return leaf
         }
+        defer { first.end(host) }
+        if let leaf = kept(host, by: authority, now: now) { return leaf }
         let generation = state.withLock { $0.generation }
-        let outcome: Result<LeafCertificate, any Error>
-        do {
-            outcome = .success(try await minters().run { try authority.leaf(for: host, now: now) })
-        } catch {
-            outcome = .failure(error)
+        let leaf = try await minters().run { try authority.leaf(for: host, now: now) }
+        state.withLock { state in
+            if state.generation == generation { keep(leaf, in: &state) }
         }
-        let waiting = state.withLock { state in
-            if case .success(let leaf) = outcome, state.generation == generation { keep(leaf, in: &state) }
-            return state.waiting.removeValue(forKey: host) ?? []
-        }
-        for waiter in waiting { waiter.resume() }
-        return try outcome.get()
+        return leaf
     }
 
     /// Removes all certificates: another authority signs from now on.
@@ -91,18 +79,6 @@ package final class LeafStore: Sendable {
         guard state.leaves.count > limit, let oldest = state.leaves.min(by: { $0.value.lastUse < $1.value.lastUse })
         else { return }
         state.leaves[oldest.key] = nil
-    }
-
-    /// Waits until the certificate was issued, or failed.
-    private func made(_ host: String) async {
-        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
-            let mustWait = state.withLock { state in
-                guard state.waiting[host] != nil else { return false }
-                state.waiting[host]?.append(continuation)
-                return true
-            }
-            if !mustWait { continuation.resume() }
-        }
     }
 
     private func minters() -> WorkerPool {

@@ -64,17 +64,17 @@ package enum ProblemFormat: Sendable {
 
     /// HTML for browsers, text for a terminal, else `application/problem+json`.
     package init(for fields: Fields) {
-        let accept = fields[.accept]?.lowercased() ?? "*/*"
-        let agent = fields[.userAgent]?.lowercased() ?? ""
-        if accept.contains("text/html") {
-            self = .html
-        } else if accept.contains("json") {
-            self = .json
-        } else if ["curl/", "wget/", "httpie/"].contains(where: agent.hasPrefix) || accept.contains("text/plain") {
-            self = .text
-        } else {
-            self = .json
+        switch AcceptedType.preferred(by: fields, inOrder: [.html, .json, .text]) {
+        case .html: self = .html
+        case .text: self = .text
+        case nil where ProblemFormat.isTerminal(fields[.userAgent]): self = .text
+        case .json, .openMetrics, nil: self = .json
         }
+    }
+
+    private static func isTerminal(_ agent: String?) -> Bool {
+        let agent = agent?.lowercased() ?? ""
+        return ["curl/", "wget/", "httpie/"].contains { agent.hasPrefix($0) }
     }
 
     package var mediaType: String {

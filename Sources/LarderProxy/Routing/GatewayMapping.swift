@@ -53,7 +53,7 @@ struct GatewayMapping {
         let reference = ReceivedReference(received, scheme: target.scheme).text
         let isPath = reference.hasPrefix("/") && !reference.hasPrefix("//")
         let isAbsolute = reference.hasPrefix("//") || reference.prefix { !"/?#".contains($0) }.contains(":")
-        guard let uri = Invalidation.resolve(reference, against: target) else {
+        guard let uri = target.resolving(reference) else {
             return isAbsolute && !reference.hasPrefix("//") ? received : nil
         }
         let fragment = reference.firstIndex(of: "#").map { String(reference[$0...]) } ?? ""
@@ -69,7 +69,7 @@ struct GatewayMapping {
         if reference.isEmpty || reference.hasPrefix("?") || reference.hasPrefix("#") { return true }
         guard target.path != service.base?.path, let here = pathOnGateway(of: target),
             let base = try? TargetURI("http://gateway" + here),
-            let there = Invalidation.resolve(reference, against: base)
+            let there = base.resolving(reference)
         else { return false }
         return pathOnGateway(of: uri) == there.pathAndQuery
     }

@@ -16,8 +16,8 @@ final class LoopSharing {
     private var jobs: [() async -> Void] = []
     private var writers = 0
 
-    /// The clients that wait for another one's look-up of a URL.
-    private var readings: [SharedKey: [UnsafeContinuation<Void, Never>]] = [:]
+    /// One look-up of a URL at a time.
+    let reading = FirstCaller<SharedKey>()
 
     /// For how long after a response that was not stored others are not asked for its URL.
     private static let unsharedPeriod = Duration.seconds(120)
@@ -42,22 +42,6 @@ final class LoopSharing {
     func isUsuallyUnstored(_ memory: ResourceMemory, at now: Timestamp) -> Bool {
         guard let last = memory.unstored, !last.status.isError else { return false }
         return now - last.at < LoopSharing.unsharedPeriod
-    }
-
-    /// True for the first, which has to call `endReading`. The others wait for that.
-    func beginReading(_ key: SharedKey) async -> Bool {
-        guard readings[key] != nil else {
-            readings[key] = []
-            return true
-        }
-        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
-            if readings[key] == nil { continuation.resume() } else { readings[key]?.append(continuation) }
-        }
-        return false
-    }
-
-    func endReading(_ key: SharedKey) {
-        for continuation in readings.removeValue(forKey: key) ?? [] { continuation.resume() }
     }
 
     /// Runs `job`, which needs `octets` of memory, behind the backs of clients. False if too much waits already.

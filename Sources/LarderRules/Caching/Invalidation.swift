@@ -27,7 +27,7 @@ package enum Invalidation {
         guard status.isSuccess || status.isRedirection else { return .none(.failed) }
         var uris = [target]
         for name in [FieldName.location, .contentLocation] where response.count(of: name) == 1 {
-            guard let reference = response[first: name], let uri = resolve(reference, against: target) else { continue }
+            guard let reference = response[first: name], let uri = target.resolving(reference) else { continue }
             // Invalidating the responses of other origins would be an attack on them.
             if uri.hasSameOrigin(as: target), !uris.contains(uri) { uris.append(uri) }
         }
@@ -67,28 +67,5 @@ package enum Invalidation {
             if groups.count < groupLimit, seen.insert(group).inserted { groups.append(group) }
         }
         return groups
-    }
-
-    /// The URI that `reference` names in a response for `base` (RFC 3986 §5.2); nil when it could not be stored.
-    package static func resolve(_ reference: String, against base: TargetURI) -> TargetURI? {
-        let reference = reference.prefix { $0 != "#" }
-        if let colon = reference.firstIndex(of: ":"), !reference[..<colon].contains(where: { "/?".contains($0) }) {
-            return try? TargetURI(reference)
-        }
-        let path = base.path
-        let text: String
-        if reference.isEmpty {
-            text = base.string
-        } else if reference.hasPrefix("//") {
-            text = base.scheme.text + ":" + reference
-        } else if reference.hasPrefix("/") {
-            text = base.origin + reference
-        } else if reference.hasPrefix("?") {
-            text = base.origin + path + reference
-        } else {
-            let directory = path.lastIndex(of: "/").map { path[...$0] } ?? "/"
-            text = base.origin + directory + reference
-        }
-        return try? TargetURI(text)
     }
 }

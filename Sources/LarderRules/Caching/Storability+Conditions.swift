@@ -164,7 +164,7 @@ extension Storability {
             }
             guard request.method == .post, response.status.isSuccess, hasExplicitLifetime else { return false }
             guard let location = response.fields[.contentLocation] else { return false }
-            return Invalidation.resolve(location, against: target) == target
+            return target.resolving(location) == target
         }
 
         /// A part is useful only to recipients that know which part it is (RFC 9110 §15.3.7).

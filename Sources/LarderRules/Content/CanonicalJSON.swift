@@ -147,19 +147,7 @@ private struct CanonicalWriter {
 
     private mutating func write(_ string: [UInt8]) {
         out.append(UInt8(ascii: "\""))
-        for octet in string {
-            switch octet {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
-                out.append(UInt8(ascii: "\\"))
-                out.append(octet)
-            case 0..<0x20:
-                out.append(contentsOf: "\\u00".utf8)
-                out.append(octet < 0x10 ? UInt8(ascii: "0") : UInt8(ascii: "1"))
-                let digit = octet & 15
-                out.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
-            default: out.append(octet)
-            }
-        }
+        out.append(jsonEscaping: string)
         out.append(UInt8(ascii: "\""))
     }
 }

@@ -40,7 +40,7 @@ extension Variance {
     }
 
     /// RFC 9110 §12.4.2: a weight has at most three decimals and is at most one.
-    private static func thousandths(_ parameter: [UInt8]) -> Int? {
+    static func thousandths(_ parameter: [UInt8]) -> Int? {
         guard parameter.count >= 3, parameter[0] == 0x71, parameter[1] == 0x3D, parameter.count <= 7 else { return nil }
         let digits = parameter[2...]
         guard let first = digits.first, first == 0x30 || first == 0x31 else { return nil }
