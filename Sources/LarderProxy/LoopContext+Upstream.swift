@@ -7,6 +7,17 @@ import LarderUpstream
 import Logging
 
 extension LoopContext {
+    /// A service as it is configured now, which may be later than this loop's configuration; nil when it is gone.
+    func current(_ service: RoutedService) -> RoutedService? {
+        proxy.configuration(orKnown: configuration).router.table.numbered(service.number)
+    }
+
+    /// Whether a service speaks for another user by now than when `service` was its configuration: responses got with the
+    /// former credentials are not stored any more.
+    func hasOtherCredentials(than service: RoutedService) -> Bool {
+        current(service).map { $0.ownCredentials != service.ownCredentials } ?? false
+    }
+
     /// Sends a request inbound, unless its origin is in backoff: the state of an origin is shared by all clients, on
     /// every loop.
     ///

@@ -320,33 +320,9 @@ package final class SQLiteStore: Sendable {
         _ = core.queue.accept(Operation(key: key, change: .remove(variant: variant, because: reason)))
     }
 
-    /// Removes entities that match and were stored before the call. Returns their number.
-    @discardableResult
-    package func removeAll(where match: EntityMatch, because reason: RemovalReason = .wiped) async -> Int {
-        await withUnsafeContinuation { continuation in
-            let removal = Removal(match: match, reason: reason, removed: 0, continuation: continuation)
-            if !core.queue.post(.removeAll(removal)) { continuation.resume(returning: 0) }
-        }
-    }
-
-    /// Begins to remove entities that match and were stored before the call; from now on readers see none of them. With
-    /// a label the cost does not depend on the size of the store.
-    package func beginRemoval(_ match: EntityMatch, because reason: RemovalReason) {
-        if let label = match.label, !mayContain(label) { return }
-        core.queue.post(.removeAll(Removal(match: match, reason: reason, removed: 0, continuation: nil)))
-    }
-
     /// Whether anything may have the label. False is certain; true may be a false positive.
     package func mayContain(_ label: EntityLabel) -> Bool {
         !core.isClosed && core.index.mayContain(label.hash)
-    }
-
-    /// Removes everything, including all traces of it that the store can reach.
-    package func wipe() async {
-        _ = await withUnsafeContinuation { continuation in
-            let removal = Removal(match: EntityMatch(), reason: .wiped, removed: 0, continuation: continuation)
-            if !core.queue.post(.wipe(removal)) { continuation.resume(returning: 0) }
-        }
     }
 
     /// Returns when all earlier operations are committed, or were dropped. Retries failed ones at once.

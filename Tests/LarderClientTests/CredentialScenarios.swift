@@ -108,6 +108,67 @@ struct CredentialScenarios {
         }
     }
 
+    @Test func `a token that only refreshes have given a value is one user's`() async throws {
+        let tokens = Lock(0)
+        try await VariableScenarios.run(
+            onDisk: true, token: nil, service: { $0.privacy = .private }, block: VariableScenarios.refresh
+        ) { (scene) async throws in
+            scene.origin.answer { request in
+                switch (request.target, request["Authorization"]) {
+                case ("/token", _):
+                    .ok(
+                        "Content-Type: application/json",
+                        content: #"{"access_token":"\#(tokens.withLock { $0 += 1; return $0 })"}"#)
+                case (_, nil), ("/b", "Bearer 1"): .response(401, content: "no")
+                default: VariableScenarios.echo(request)
+                }
+            }
+            #expect(try await scene.get("/a").text == "Bearer 1")
+            #expect(try await scene.getStored("/a").text == "Bearer 1")
+            #expect(try await scene.get("/b").text == "Bearer 2")
+            #expect(try await scene.getStored("/a").text == "Bearer 1")
+            try await scene.restart()
+            #expect(try await scene.getStored("/a").text == "Bearer 1")
+        }
+    }
+
+    @Test func `what a former user wrote is not the state that the next one gets`() async throws {
+        try await VariableScenarios.run(
+            service: { $0.privacy = .private },
+            block: {
+                $0.afterWrite = .init(.override)
+                $0.expirationTime = Expiration(time: .seconds(600))
+            }
+        ) { (scene) async throws in
+            let client = try await scene.client()
+            try await client.send(
+                "PUT \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 6", content: "of one")
+            let write = try await scene.origin.request()
+            #expect(try await write.content().text == "of one")
+            try await VariableScenarios.set(scene, "two")
+            try await write.wire.write(OriginRequest.response(200, [], content: ""))
+            write.finish()
+            #expect(try await client.response().status == 200)
+            scene.origin.answer(VariableScenarios.echo)
+            #expect(try await scene.get("/a").text == "Bearer two")
+        }
+    }
+
+    @Test func `a service at another place with another user's token begins empty`() async throws {
+        try await VariableScenarios.run(onDisk: true, service: { $0.privacy = .private }) { (scene) async throws in
+            scene.origin.answer(VariableScenarios.echo)
+            #expect(try await scene.get("/v1/x").text == "Bearer one")
+            let store = try #require(scene.proxy.diskTier?.store)
+            await store.flush()
+            let place = try BaseURL.read(scene.origin.url("/v1/")).get()
+            try await scene.reload { settings in
+                settings.services[0].baseURL = place
+                settings.services[0].configure[0].headers = Self.bearer("two")
+            }
+            #expect(try await scene.get("/v1/x").text == "Bearer two")
+        }
+    }
+
     @Test func `a token that is set during a refresh is the one that counts`() async throws {
         try await VariableScenarios.run(service: { $0.privacy = .private }, block: VariableScenarios.refresh) {
             (scene) async throws in
@@ -173,7 +234,7 @@ struct CredentialScenarios {
             try await scene.restart { directory in
                 let file = try #require(directory.files.first { $0.hasSuffix("credentials") })
                 let open = String(decoding: before, as: UTF8.self).split(separator: "\n").map { line in
-                    line.contains(" api ") ? "?" + line.drop { $0 != " " } : String(line)
+                    line.hasSuffix(" api") ? "?" + line.drop { $0 != " " } : String(line)
                 }
                 let octets = Data(open.joined(separator: "\n").utf8)
                 try octets.write(to: URL(fileURLWithPath: directory.path + "/" + file))

@@ -277,6 +277,24 @@ struct HostedConfigurationScenarios {
 
     // MARK: Privacy
 
+    @Test func `HT-03 what another token got is gone where the program says that there is one user`() async throws {
+        try await Self.run { service in
+            service.configure("/own/**") { $0.privacy = .private }
+        } _: { (scene, _) async throws in
+            scene.origin.answer { .ok("Cache-Control: private, max-age=60", content: $0["Authorization"] ?? "nobody") }
+            for user in ["ann", "bob"] {
+                try await scene.reload { settings in
+                    settings.services[0].configure = []
+                    settings.services[0].configure {
+                        $0.headers = [HeaderEdit(name: .authorization, value: Secret(user))]
+                    }
+                }
+                #expect(try await scene.get("/own/a").text == user)
+                #expect(try await scene.getStored("/own/a").text == user)
+            }
+        }
+    }
+
     @Test func `EC-14 privacy is what the program says for a URL`() async throws {
         try await Self.run { service in
             service.configure("/users/**") { $0.privacy = .partitioned }

@@ -50,6 +50,28 @@ struct RedirectScenarios {
         }
     }
 
+    @Test func `a redirect without a lifetime is the reason why nothing is kept, not the origin's response`()
+        async throws
+    {
+        try await Scenario.run { settings, origin in
+            settings.add("api", at: origin.url("/")) { service in service.configure { $0.followRedirects = true } }
+        } _: { (scene) async throws in
+            let location = scene.origin.url("/there")
+            scene.origin.answer { request in
+                request.target == "/there"
+                    ? .ok("Cache-Control: max-age=60", content: "there") : Self.moved(to: location)
+            }
+            for _ in 1...2 {
+                let answer = try await scene.get("/a")
+                #expect(answer.text == "there")
+                #expect(answer["Cache-Status"]?.contains("detail=\"redirect-not-cacheable, redirected\"") == true)
+                // Other caches must not keep it for that URL either.
+                #expect(answer["Cache-Control"]?.contains("no-store") == true)
+            }
+            #expect(scene.origin.count(of: "/there") == 2)
+        }
+    }
+
     @Test func `another origin gets no credentials, neither the client's nor the configured ones`() async throws {
         try await Self.run({ "http://localhost:\($0.port)/there" }) { (scene) async throws in
             let answer = try await scene.get("/a", "Authorization: Bearer mine", "Cookie: id=1")

@@ -31,8 +31,8 @@ struct CredentialMarks: Sendable {
         self.store = store
         guard let octets = store?.contents(ofFile: Self.fileName, limit: Self.limit) else { return }
         for line in String(decoding: octets, as: UTF8.self).split(separator: "\n") {
-            let words = line.split(separator: " ", maxSplits: 1)
-            if words.count == 2 { marks[String(words[1])] = String(words[0]) }
+            let words = line.split(separator: " ")
+            if words.count >= 2 { marks[String(words[1])] = String(words[0]) }
         }
     }
 
@@ -52,14 +52,14 @@ struct CredentialMarks: Sendable {
         var changed: [RoutedService] = []
         for service in services {
             let mark = service.ownCredentials.map { identities.partition(of: $0).name } ?? Self.none
-            let name = Self.name(of: service)
-            guard let known = marks.updateValue(mark, forKey: name), known != mark else { continue }
+            // Stored responses go by the service's name, whatever its base URL is.
+            guard let known = marks.updateValue(mark, forKey: service.name), known != mark else { continue }
             lastChange += 1
-            open[name] = lastChange
+            open[service.name] = lastChange
             changed.append(service)
         }
         if marks.count > services.count + Self.absentLimit {
-            let present = Set(services.map(Self.name))
+            let present = Set(services.map(\.name))
             marks = marks.filter { present.contains($0.key) }
         }
         if marks != before { save() }
@@ -76,9 +76,5 @@ struct CredentialMarks: Sendable {
     private func save() {
         let lines = marks.map { "\(open[$0.key] == nil ? $0.value : Self.unsettled) \($0.key)\n" }.sorted()
         store?.replace(file: Self.fileName, with: Array(lines.joined().utf8))
-    }
-
-    private static func name(of service: RoutedService) -> String {
-        "\(service.name) \(service.base?.string ?? "")"
     }
 }

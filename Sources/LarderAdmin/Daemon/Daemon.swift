@@ -72,7 +72,9 @@ package final class Daemon: Sendable {
 
     /// Has every loop use the current values of these variables. Responses fetched with the old ones are removed where
     /// they go with them; those of loads under way, which began with the old values, are not stored after it.
-    private func apply(changed names: [String]) async {
+    ///
+    /// Not on a loop: what is removed may be much, and a file is written.
+    @concurrent private func apply(changed names: [String]) async {
         configuring { lasting in
             let current = proxy.configuration
             proxy.apply(
@@ -92,7 +94,7 @@ package final class Daemon: Sendable {
         let open = state.withLock { $0.credentials.open }
         guard !open.isEmpty else { return }
         Task { [weak self] in
-            await store.flush()
+            guard await store.removalsEnd() else { return }
             self?.state.withLock { $0.credentials.close(open) }
         }
     }

@@ -27,7 +27,8 @@ enum ExplainedNotes {
             notes += ReadingNote.notes(
                 onResponse: stored.fields, receivedAt: stored.responseTime, policy: situation.policy
             ).map { line($0, "") }
-        } else if let unstored = situation.unstored, situation.isRead {
+        } else if let unstored = situation.unstored, situation.isRead, unstored.reason != .condition(.redirect) {
+            // Behind a redirect that is not kept, the directives are Larder's own.
             notes += ReadingNote.notes(
                 onResponse: unstored.fields, receivedAt: unstored.at, policy: situation.policy
             ).map { line($0, "") }

@@ -41,12 +41,14 @@ enum ExplainedStorage {
         .method, .requestNoStore, .authorization, .credentials, .requestContent,
     ]
 
-    /// Conditions about parts do not concern a whole, nor those about users where they are not separated.
+    /// Conditions about parts do not concern a whole, nor those about users where they are not separated, nor those about
+    /// redirects where there is nothing to say about them.
     private static func isOfConcern(
         _ outcome: Storability.Condition, _ status: Status, _ policy: CachePolicy
     ) -> Bool {
         switch outcome.condition {
         case .contentRange: status == 206
+        case .redirect: !outcome.passed
         case .credentials: policy.identity != nil
         default: true
         }
@@ -113,6 +115,7 @@ enum ExplainedStorage {
         case .method: "responses to the method can be used again"
         case .status: "the status is final and does not depend on more than the URL"
         case .mustUnderstand: "a status under must-understand is known here"
+        case .redirect: "each redirect that was followed may be kept, too"
         case .requestNoStore: "the request does not say no-store"
         case .noStore: "the response does not say no-store"
         case .notPrivate: "the response is not private, or the cache is"
@@ -157,6 +160,9 @@ enum ExplainedStorage {
             "The origin forbids keeping it (no-store). If it is wrong about that: `ignoreResponse: [no-store]` and "
                 + "`expirationTime: { time: …, mode: override }` in a configure block"
                 + (service == "-" ? ", with the API described as a service." : " of `\(service)`.")
+        case .redirect:
+            "A redirect on the way says no-store, or is a 302, 303 or 307 that names no lifetime: give it one with "
+                + "`expirationTime: { time: …, mode: override }` in the block with `followRedirects`."
         case .requestNoStore: "Leave `no-store` out of the request's Cache-Control."
         case .notPrivate:
             "The origin allows one user only: \(place(for: "privacy: private", of: service)) if this Larder has one."

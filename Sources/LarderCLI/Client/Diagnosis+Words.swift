@@ -20,6 +20,7 @@ extension Diagnosis {
         case .method: "responses to this method cannot be used again"
         case .status: "a response with this status is for one request only"
         case .mustUnderstand: "the status is not known here, and the response says must-understand"
+        case .redirect: "a redirect that was followed may not be kept"
         case .requestNoStore: "the request says no-store"
         case .noStore: "the response says no-store"
         case .notPrivate: "the response is for one user (private), and the cache is shared"

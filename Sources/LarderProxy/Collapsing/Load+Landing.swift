@@ -29,7 +29,7 @@ extension Load {
     /// The policy of the current configuration: a reload may have happened since the load began. Nil when it no longer
     /// stores the response, as when the service speaks for another user now.
     func policyAtLanding(of stored: StoredResponse) -> CachePolicy? {
-        if let current = currentService, current.ownCredentials != service.ownCredentials { return nil }
+        if context.hasOtherCredentials(than: service) { return nil }
         let policy: CachePolicy
         switch configurationNow {
         case nil: policy = self.policy
@@ -53,7 +53,7 @@ extension Load {
 
     /// The service as it is configured now; nil when it no longer exists.
     private var currentService: RoutedService? {
-        context.proxy.configuration(orKnown: context.configuration).router.table.numbered(service.number)
+        context.current(service)
     }
 
     /// Nil when the service no longer exists.

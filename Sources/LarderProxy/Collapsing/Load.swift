@@ -259,7 +259,9 @@ final class Load: LoopLoad {
             if let answer = try await settle(variant, by: response, times) { return .settled(answer) }
             return try await exchange(unconditional(request ?? self.request))
         }
-        let received = ReceivedResponse(response, times, for: self, belongsHere: !isForAnotherPartition)
+        let received = ReceivedResponse(
+            response, times, for: self, belongsHere: !isForAnotherPartition,
+            redirectsAreKept: sender?.redirectsAreKept ?? true)
         if let rangeFill {
             guard isForAnotherPartition else { return .received(response, received, .completes(rangeFill)) }
             if [206, 304, 416].contains(received.head.status) {

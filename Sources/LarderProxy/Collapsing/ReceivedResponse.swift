@@ -29,25 +29,32 @@ final class ReceivedResponse {
 
     /// Whether it may be stored for this Resource, apart from what the response itself says.
     private let belongsHere: Bool
+    /// Whether the redirects on the way to it may be kept.
+    private let redirectsAreKept: Bool
 
-    convenience init(_ response: UpstreamResponse, _ times: Times, for load: Load, belongsHere: Bool) {
+    convenience init(
+        _ response: UpstreamResponse, _ times: Times, for load: Load, belongsHere: Bool, redirectsAreKept: Bool
+    ) {
         var head = response.head
         HopByHop.strip(&head.fields, for: .forwardResponse)
         if !head.fields.contains(.date) { head.fields[.date] = load.context.dateText() }
-        self.init(head, length: response.contentLength, times, for: load, belongsHere: belongsHere)
+        self.init(
+            head, length: response.contentLength, times, for: load, belongsHere: belongsHere,
+            redirectsAreKept: redirectsAreKept)
     }
 
     private init(
-        _ head: ResponseHead, length: Int64?, _ times: Times, for load: Load, belongsHere: Bool
+        _ head: ResponseHead, length: Int64?, _ times: Times, for load: Load, belongsHere: Bool, redirectsAreKept: Bool
     ) {
         self.belongsHere = belongsHere
+        self.redirectsAreKept = redirectsAreKept
         self.head = head
         self.times = times
         self.load = load
         self.length = length
         let trial = Storability.Trial(
             request: load.clientHead, target: load.uri, response: head, policy: load.policy,
-            responseTime: times.response)
+            responseTime: times.response, redirectsAreKept: redirectsAreKept)
         var durability: StorabilityDecision.Durability?
         if case .store(_, let lasting) = trial.decision, belongsHere, load.configuration.caches,
             load.context.mayKeep(length)
@@ -66,7 +73,7 @@ final class ReceivedResponse {
         if head.status == status || !head.status.isError { return self }
         return ReceivedResponse(
             ResponseHead(status: status, fields: head.fields), length: length, times, for: load,
-            belongsHere: belongsHere)
+            belongsHere: belongsHere, redirectsAreKept: redirectsAreKept)
     }
 
     /// The response in its stored form.

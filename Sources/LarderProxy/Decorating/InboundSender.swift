@@ -27,6 +27,8 @@ final class InboundSender {
     private var processed: ProcessedResponse?
     /// How many redirects were followed.
     var redirects = 0
+    /// Whether each of them may be kept, so that the response may be.
+    var redirectsAreKept = true
     /// Whether the response was obtained with another credential than the request started with.
     private(set) var hasRenewed = false
     /// How many times the request was sent, not counting repetitions with a new credential.

@@ -52,7 +52,9 @@ struct TokenRefresher {
     }
 
     /// The service in its current configuration; nil when it was removed.
-    var current: RoutedService? { context.configuration.router.table.named(service.name) }
+    var current: RoutedService? {
+        context.proxy.configuration(orKnown: context.configuration).router.table.named(service.name)
+    }
 
     private func request() async throws -> [(name: String, value: Secret)] {
         guard let base = service.base, let uri = rule.url.resolved(below: base) else {

@@ -55,6 +55,7 @@ extension Forwarding {
     /// A 200 to HEAD has the fields of the GET response: stored variants that agree are freshened, others become stale
     /// (RFC 9111 §4.3.5).
     private func freshen(_ lookup: CacheLookup, with response: ResponseHead) {
+        if context.hasOtherCredentials(than: service) { return }
         let now = context.now()
         let (head, resource) = (request.head, lookup.resource)
         let policy = lookup.policy.narrowed(for: head.fields)

@@ -92,6 +92,8 @@ struct WrittenState {
     private func land(
         _ head: ResponseHead, _ chunks: [ContentChunk], to request: RequestHead? = nil, isOfRequest: Bool = false
     ) {
+        // It is the state that a former user of the service sees.
+        if context.hasOtherCredentials(than: service) { return }
         let now = context.now()
         let decision = Storability.decide(
             request: request ?? reading, target: target, response: head, policy: policy, responseTime: now)

@@ -21,15 +21,30 @@ extension Proxy {
 
         subscript(resource: Resource) -> Bool { answers[Matches.name(resource)] ?? isMatch(resource) }
 
+        /// Whether an entity on disk is one of them.
+        func contains(_ key: EntityKey, of model: Service) -> Bool {
+            if let known = answers[Name(partition: key.partition, url: key.url)] { return known }
+            let (url, _) = ContentMark.split(key.url)
+            return isMatch(
+                Resource(service: model, url: ResourceURL(url), partition: Larder.Partition(key.partition)))
+        }
+
         static func name(_ resource: Resource) -> Name {
             Name(partition: resource.key.partitionName, url: resource.key.url)
         }
     }
 
-    /// Wipes those for which `isMatch` is true. All of it now, not later, so that nothing is touched that begins after
-    /// this call. In memory first, so that no load under way is stored after the removal; and again, for what was read
-    /// from the disk in between.
-    package func wipe(_ service: RoutedService, where isMatch: @escaping @Sendable (Resource) -> Bool = { _ in true }) {
+    /// Wipes all of a service. All of it now, not later, so that nothing is touched that begins after this call. In memory
+    /// first, so that no load under way is stored after the removal; and again, for what was read from the disk in
+    /// between.
+    package func wipe(_ service: RoutedService) {
+        wipeInMemory(service) { _ in true }
+        wipeStored(service, nil)
+        wipeInMemory(service) { _ in true }
+    }
+
+    /// The same with those for which `isMatch` is true.
+    package func wipe(_ service: RoutedService, where isMatch: @escaping @Sendable (Resource) -> Bool) {
         let matches = matches(in: service, where: isMatch)
         wipeInMemory(service) { matches[$0] }
         wipeStored(service, matches)
@@ -58,27 +73,20 @@ extension Proxy {
 
     /// Begins to remove them from disk, where nobody sees them from now on. Of a Resource that is not in memory the
     /// condition gets to know its URL and its partition.
-    private func wipeStored(_ service: RoutedService, _ matches: Matches) {
+    ///
+    /// - Parameter matches: nil for all of them.
+    private func wipeStored(_ service: RoutedService, _ matches: Matches?) {
         registry.forEach { resource in
-            if resource.key.serviceNumber == service.number, matches[resource] {
+            if resource.key.serviceNumber == service.number, matches?[resource] ?? true {
                 emptyOwnCaches(of: resource, service)
             }
         }
         guard let diskTier else { return }
         let model = service.service
         for stage in DiskTier.stages {
-            diskTier.store.beginRemoval(
-                EntityMatch(
-                    service: service.name, stage: stage,
-                    predicate: { key in
-                        if let known = matches.answers[Matches.Name(partition: key.partition, url: key.url)] {
-                            return known
-                        }
-                        let (url, _) = ContentMark.split(key.url)
-                        return matches.isMatch(
-                            Resource(
-                                service: model, url: ResourceURL(url), partition: Larder.Partition(key.partition)))
-                    }), because: .wiped)
+            var match = EntityMatch(service: service.name, stage: stage)
+            if let matches { match.predicate = { matches.contains($0, of: model) } }
+            diskTier.store.beginRemoval(match, because: .wiped)
         }
     }
 

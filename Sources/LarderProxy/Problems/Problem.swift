@@ -64,11 +64,11 @@ package enum ProblemFormat: Sendable {
 
     /// HTML for browsers, text for a terminal, else `application/problem+json`.
     package init(for fields: Fields) {
-        switch AcceptedType.preferred(by: fields, inOrder: [.html, .json, .text]) {
+        switch AcceptedType.preferred(by: fields, inOrder: [.html, .problem, .json, .text]) {
         case .html: self = .html
         case .text: self = .text
         case nil where ProblemFormat.isTerminal(fields[.userAgent]): self = .text
-        case .json, .openMetrics, nil: self = .json
+        case .json, .problem, .openMetrics, nil: self = .json
         }
     }
 

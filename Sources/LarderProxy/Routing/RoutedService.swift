@@ -89,7 +89,8 @@ package final class RoutedService: Sendable {
         isKeyedByHead = identity?.parts?.contains { $0 == .client || $0 == .user } != true
         denials = DenialRules(settings.configure, relativeTo: service.baseURL)
         usesVariables = !settings.usedVariables.isEmpty
-        ownCredentials = settings.credentials(variables, certificate: tls?.certificate)
+        ownCredentials = settings.credentials(
+            variables, certificate: tls?.certificate, saysPrivacyByURL: saysPrivacyByURL)
         configuredCredentials = variables.octets(of: settings.variablesInFields)
         self.targets = targets
         self.identities = identities

@@ -47,6 +47,13 @@ package struct FollowedRedirects {
 
     // MARK: Cache-Control
 
+    /// Whether each redirect may be kept for other requests like this one, beside a final response with that status.
+    package func areKept(beside status: Status) -> Bool {
+        hops.allSatisfy { hop in
+            if case .none = term(of: hop.head, beside: status, at: hop.time) { false } else { true }
+        }
+    }
+
     private func restrict(_ fields: inout Fields, status: Status, at now: Timestamp) {
         let isStored = isStorable(fields, status: status, at: now)
         var flags: CacheControl.Response.Flags = []

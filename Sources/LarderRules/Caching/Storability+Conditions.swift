@@ -105,11 +105,14 @@ extension Storability {
         private let policy: CachePolicy
         private let responseTime: Timestamp
         private let directives: CacheControl.Response
+        private let redirectsAreKept: Bool
 
+        /// - Parameter redirectsAreKept: that each redirect on the way to the response may be kept (`FollowedRedirects`).
         package init(
             request: RequestHead, target: TargetURI, response: ResponseHead, policy: CachePolicy,
-            responseTime: Timestamp
+            responseTime: Timestamp, redirectsAreKept: Bool = true
         ) {
+            self.redirectsAreKept = redirectsAreKept
             self.request = request
             self.target = target
             self.response = response
@@ -134,10 +137,13 @@ extension Storability {
             case .status: !response.status.isInterim && !Storability.dependsOnMoreThanKey(response.status)
             case .mustUnderstand:
                 !directives.flags.contains(.mustUnderstand) || Storability.isUnderstood(response.status)
+            case .redirect: redirectsAreKept
             case .requestNoStore: !CacheControl.Request(request.fields).noStore
+            // For the sake of other caches, the directives of a response behind a redirect that is not kept forbid keeping it.
             case .noStore:
-                !directives.flags.contains(.noStore) || directives.flags.contains(.mustUnderstand)
-            case .notPrivate: policy.role == .private || !directives.flags.contains(.isPrivate)
+                !redirectsAreKept || !directives.flags.contains(.noStore) || directives.flags.contains(.mustUnderstand)
+            case .notPrivate:
+                !redirectsAreKept || policy.role == .private || !directives.flags.contains(.isPrivate)
             case .authorization:
                 policy.role == .private || policy.storesAuthorized || policy.ignoredResponse.isForEveryone
                     || !request.fields.contains(.authorization) || Storability.allowsAuthorized(directives)
@@ -230,7 +236,7 @@ extension Storability {
 
         fileprivate func field(of condition: StorageCondition) -> FieldName? {
             switch condition {
-            case .method, .status, .setCookie: nil
+            case .method, .status, .redirect, .setCookie: nil
             case .mustUnderstand, .noStore, .notPrivate: directives.source
             case .requestNoStore: request.fields.contains(.cacheControl) ? .cacheControl : nil
             case .authorization: request.fields.contains(.authorization) ? .authorization : nil

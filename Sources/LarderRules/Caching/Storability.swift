@@ -37,6 +37,8 @@ package enum StorageCondition: String, Sendable, Hashable, CaseIterable {
     case status
     /// With `must-understand`: the status is known here.
     case mustUnderstand = "must-understand"
+    /// Each redirect that was followed on the way to it may be kept, too.
+    case redirect
     /// The request has no `no-store`.
     case requestNoStore = "request-no-store"
     /// The response has no `no-store`.

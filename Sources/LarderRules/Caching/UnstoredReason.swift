@@ -13,8 +13,9 @@ package enum UnstoredReason: Sendable, Hashable {
 
     package var word: String {
         switch self {
-        // The condition is called by what has to hold, which would say the contrary here.
+        // These conditions are called by what has to hold, which would say the contrary here.
         case .condition(.cacheable): "not-cacheable"
+        case .condition(.redirect): "redirect-not-cacheable"
         case .condition(let condition): condition.rawValue
         case .tooLarge: "too-large"
         case .part: "part"

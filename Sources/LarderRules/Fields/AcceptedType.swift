@@ -2,9 +2,10 @@
 
 package import LarderHTTP
 
-/// A media type that a client asks for by its name (RFC 9110 §12.5.1). All forms of JSON (`…/json`, `…+json`) are one.
+/// A media type that a client asks for by its name (RFC 9110 §12.5.1). All forms of JSON (`…/json`, `…+json`) are one, but
+/// for that of problems (RFC 9457): to accept those does not mean to want JSON otherwise.
 package enum AcceptedType: Sendable, Hashable {
-    case json, text, html, openMetrics
+    case json, problem, text, html, openMetrics
 
     /// - Parameter type: in lower case, without parameters.
     private init?(_ type: String) {
@@ -12,6 +13,7 @@ package enum AcceptedType: Sendable, Hashable {
         case "text/plain": self = .text
         case "text/html": self = .html
         case "application/openmetrics-text": self = .openMetrics
+        case "application/problem+json": self = .problem
         case let other where other.hasSuffix("/json") || other.hasSuffix("+json"): self = .json
         default: return nil
         }

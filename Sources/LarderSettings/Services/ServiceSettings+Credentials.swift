@@ -12,11 +12,16 @@ extension ServiceSettings {
     /// name or with variables and what they are for, and its certificate; and the variables with `wipeAll`. A new value
     /// that `refreshToken` got is the same user's, so there the value counts that it was got with.
     ///
-    /// - Parameter certificate: identifies that with which the service proves who it is.
-    package func credentials(_ values: VariableValues, certificate: String? = nil) -> [UInt8]? {
+    /// - Parameters:
+    ///   - certificate: identifies that with which the service proves who it is.
+    ///   - saysPrivacyByURL: whether the service's program says of some URLs that they are not for everyone.
+    package func credentials(
+        _ values: VariableValues, certificate: String? = nil, saysPrivacyByURL: Bool = false
+    ) -> [UInt8]? {
         // The variables' values are part of each identity where users are apart.
         let given = privacy == .partitioned ? VariableValues() : values.given
-        var octets = privacy == .shared ? [] : ownCredentials(given, certificate)
+        let isForEveryone = privacy == .shared && !saysPrivacyByURL
+        var octets = isForEveryone ? [] : ownCredentials(given, certificate)
         for name in usedVariables.sorted() where values.isWiping(name) {
             octets += VariableValues.octets(of: name, values[name] ?? "")
         }

@@ -5,16 +5,18 @@ package struct VariableValues: Sendable {
     /// The value of one.
     package struct Value: Sendable {
         let text: String
-        /// The last value that was not got by a refresh.
-        let given: String
+        /// The last value that was not got by a refresh; nil where there has been none.
+        let given: String?
         /// How many there have been.
         let generation: UInt64
         /// Whether everything stored is removed when it changes.
         let isWiping: Bool
 
-        package init(_ text: String, given: String? = nil, generation: UInt64 = 0, isWiping: Bool = false) {
+        package init(_ text: String) { self.init(text, given: text, generation: 0, isWiping: false) }
+
+        package init(_ text: String, given: String?, generation: UInt64, isWiping: Bool) {
             self.text = text
-            self.given = given ?? text
+            self.given = given
             self.generation = generation
             self.isWiping = isWiping
         }
@@ -26,10 +28,14 @@ package struct VariableValues: Sendable {
 
     package subscript(name: String) -> String? { values[name]?.text }
 
-    /// The values that refreshes have not touched.
+    /// The values that refreshes have not touched, without the variables that only refreshes have given one.
     package var given: VariableValues {
         VariableValues(
-            values.mapValues { Value($0.given, generation: $0.generation, isWiping: $0.isWiping) })
+            values.compactMapValues { value in
+                value.given.map {
+                    Value($0, given: $0, generation: value.generation, isWiping: value.isWiping)
+                }
+            })
     }
 
     func isWiping(_ name: String) -> Bool { values[name]?.isWiping == true }

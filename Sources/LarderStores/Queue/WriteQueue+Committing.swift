@@ -161,12 +161,33 @@ extension WriteQueue {
 
     /// Readers need not check the rows of a removal any more: they are gone.
     func end(_ removal: Removal) {
-        let (continuation, removed) = monitor.withLock { state in
+        let (continuation, removed, settled) = monitor.withLock { state in
             state.removals.removeAll { $0 === removal }
+            var settled: [UnsafeContinuation<Bool, Never>] = []
+            for number in state.settlements.indices.reversed() {
+                state.settlements[number].removals.removeAll { $0 === removal }
+                guard state.settlements[number].removals.isEmpty else { continue }
+                settled.append(state.settlements.remove(at: number).continuation)
+            }
             defer { removal.continuation = nil }
-            return (removal.continuation, removal.removed)
+            return (removal.continuation, removal.removed, settled)
         }
         continuation?.resume(returning: removed)
+        for continuation in settled { continuation.resume(returning: true) }
+    }
+
+    /// Returns when the removals accepted so far have ended, however long writing fails meanwhile. False when the store
+    /// was closed before.
+    func removalsEnd() async -> Bool {
+        await withUnsafeContinuation { (continuation: UnsafeContinuation<Bool, Never>) in
+            let outcome = monitor.withLock { state -> Bool? in
+                if state.isClosed { return false }
+                if state.removals.isEmpty { return true }
+                state.settlements.append(Settlement(removals: state.removals, continuation: continuation))
+                return nil
+            }
+            if let outcome { continuation.resume(returning: outcome) }
+        }
     }
 
     /// Nothing with this hash is in the database any more; unless a write is pending, a miss is certain.
@@ -215,7 +236,12 @@ extension WriteQueue {
 
     /// After the writer has ended: no caller waits for it.
     func close() {
-        monitor.withLock { $0.isClosed = true }
+        let settlements = monitor.withLock { state in
+            state.isClosed = true
+            defer { state.settlements = [] }
+            return state.settlements
+        }
+        for settlement in settlements { settlement.continuation.resume(returning: false) }
         letGoOfWaiting()
     }
 }

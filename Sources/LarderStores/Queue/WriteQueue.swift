@@ -42,11 +42,19 @@ final class WriteQueue: Sendable {
         let bytes: Int
     }
 
+    /// A caller that waits until what these removals are about is gone from the database.
+    struct Settlement {
+        var removals: [Removal]
+        let continuation: UnsafeContinuation<Bool, Never>
+    }
+
     struct State {
         var items: Deque<Queued> = []
         /// Visible operations.
         var pending = PendingOperations()
         var removals: [Removal] = []
+        /// The callers that wait until certain removals have ended.
+        var settlements: [Settlement] = []
         /// Octets of the queued items, and the time of the first of them.
         var bytes = 0
         var firstArrival: Int64?

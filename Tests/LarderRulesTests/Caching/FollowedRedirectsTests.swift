@@ -69,6 +69,26 @@ struct FollowedRedirectsTests {
         #expect(try control("no-store", final: "max-age=60", policy: floor).contains("no-store"))
     }
 
+    @Test func `whether all redirects may be kept is known`() throws {
+        func areKept(_ hops: (Status, String)..., policy: CachePolicy = CachePolicy()) throws -> Bool {
+            var followed = FollowedRedirects(of: .get(), to: try TargetURI("http://a.example/a"), policy: policy)
+            for (status, control) in hops {
+                let fields = control.isEmpty ? Fields() : ["Cache-Control": control]
+                followed.append(ResponseHead(status: status, fields: fields), at: epoch)
+            }
+            return followed.areKept(beside: 200)
+        }
+        #expect(try areKept())
+        #expect(try areKept((302, "max-age=60"), (301, "")))
+        #expect(try !areKept((302, "max-age=60"), (307, "")))
+        #expect(try !areKept((301, "no-store")))
+        let floor = CachePolicy.with {
+            $0.expirationTimes = [200: .seconds(300)]
+            $0.expirationMode = .floor
+        }
+        #expect(try areKept((302, ""), policy: floor))
+    }
+
     @Test func `permission must be the redirect's too`() throws {
         let authorized = RequestHead.get("Authorization: Basic x")
         #expect(try control("max-age=60", final: "public, max-age=60", to: authorized).contains("no-store"))

@@ -12,7 +12,8 @@ struct AcceptedTypeTests {
             ("text/html", .html), ("TEXT/HTML ; level=1", .html), ("application/json", .json),
             ("application/vnd.api+json", .json), ("text/plain", .text),
             ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", .html),
-            ("application/json, text/html;q=0.5", .json), ("text/html;q=0.5, application/problem+json;q=0.6", .json),
+            ("application/json, text/html;q=0.5", .json), ("text/html;q=0.5, application/problem+json;q=0.6", .problem),
+            ("text/plain, application/problem+json", .problem),
             ("text/html;q=0.5, application/json;q=0.6, text/html", .html),
             ("text/plain, application/json", .json), ("text/plain, application/json;q=0", .text),
             ("text/html;q=0", nil), ("text/html;q=2", nil), ("text/html;q=x, text/plain;q=0.001", .text),
@@ -21,7 +22,12 @@ struct AcceptedTypeTests {
     func `the one with the most weight is meant`(_ accept: String?, _ type: AcceptedType?) {
         var fields = Fields()
         fields[.accept] = accept
-        #expect(AcceptedType.preferred(by: fields, inOrder: [.html, .json, .text]) == type)
+        #expect(AcceptedType.preferred(by: fields, inOrder: [.html, .problem, .json, .text]) == type)
+    }
+
+    @Test func `problems are accepted beside what is wanted`() {
+        let fields: Fields = ["Accept": "text/plain, application/problem+json"]
+        #expect(AcceptedType.preferred(by: fields, inOrder: [.json, .text]) == .text)
     }
 
     @Test func `Prometheus gets what it asks for`() {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+
+/// Removing many entities at once.
+extension SQLiteStore {
+    /// Removes entities that match and were stored before the call. Returns their number.
+    @discardableResult
+    package func removeAll(where match: EntityMatch, because reason: RemovalReason = .wiped) async -> Int {
+        await withUnsafeContinuation { continuation in
+            let removal = Removal(match: match, reason: reason, removed: 0, continuation: continuation)
+            if !core.queue.post(.removeAll(removal)) { continuation.resume(returning: 0) }
+        }
+    }
+
+    /// Begins to remove entities that match and were stored before the call; from now on readers see none of them. With
+    /// a label the cost does not depend on the size of the store.
+    package func beginRemoval(_ match: EntityMatch, because reason: RemovalReason) {
+        if let label = match.label, !mayContain(label) { return }
+        core.queue.post(.removeAll(Removal(match: match, reason: reason, removed: 0, continuation: nil)))
+    }
+
+    /// Removes everything, including all traces of it that the store can reach.
+    package func wipe() async {
+        _ = await withUnsafeContinuation { continuation in
+            let removal = Removal(match: EntityMatch(), reason: .wiped, removed: 0, continuation: continuation)
+            if !core.queue.post(.wipe(removal)) { continuation.resume(returning: 0) }
+        }
+    }
+
+    /// Returns when the entities that were to be removed until now are gone from the disk, also if it loses power then.
+    /// False when the store was closed before, or the disk does not say so.
+    package func removalsEnd() async -> Bool {
+        guard await core.queue.removalsEnd() else { return false }
+        let log = core.databasePath + "-wal"
+        return await core.onReadingThread { SQLiteStore.sync(log) } ?? false
+    }
+
+    /// Has the system write a file to the disk. One that is gone needs nothing.
+    private static func sync(_ path: String) -> Bool {
+        let descriptor = Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        guard descriptor >= 0 else { return errno == ENOENT }
+        defer { Glibc.close(descriptor) }
+        return fsync(descriptor) == 0
+    }
+}
