@@ -129,6 +129,9 @@ package final class SQLiteStore: Sendable {
         (try? core.files.directory.open().write(octets, to: name)) != nil
     }
 
+    /// Removes such a file, if it is there.
+    package func remove(file name: String) { try? core.files.directory.open().remove(name) }
+
     /// Longer content is not stored: `maxObject`, or an eighth of the room.
     package var longestContent: Int64 { core.settings.longestContent }
 

@@ -154,6 +154,63 @@ struct CredentialScenarios {
         }
     }
 
+    @Test(arguments: [nil, "", "junk", "cut"] as [String?])
+    func `without the marks nobody knows whose the responses are, and they are gone`(_ file: String?) async throws {
+        try await VariableScenarios.run(onDisk: true, service: { $0.privacy = .private }) { (scene) async throws in
+            scene.origin.answer(VariableScenarios.echo)
+            #expect(try await scene.get("/a").text == "Bearer one")
+            try await scene.restart()
+            #expect(try await scene.getStored("/a").text == "Bearer one")
+            #expect(scene.origin.count(of: "/a") == 1)
+            try await scene.restart { directory in
+                let name = try #require(directory.files.first { $0.hasSuffix("credentials") })
+                let path = URL(fileURLWithPath: directory.path + "/" + name)
+                let whole = try Data(contentsOf: path)
+                try FileManager.default.removeItem(at: path)
+                if let file { try (file == "cut" ? whole.dropLast(1) : Data(file.utf8)).write(to: path) }
+                scene.change { $0.variables[0].initial = Secret("two") }
+            }
+            #expect(try await scene.get("/a").text == "Bearer two")
+        }
+    }
+
+    @Test func `a refresh of another user is another credential, and so is none`() async throws {
+        try await VariableScenarios.run(service: { $0.privacy = .private }, block: VariableScenarios.refresh) {
+            (scene) async throws in
+            scene.origin.answer(VariableScenarios.echo)
+            _ = try await scene.get("/a")
+            try await Self.literal(scene) { service in
+                guard var rule = service.configure[0].decorate.refresh?.value else { return }
+                rule.url = RefreshURL("/token?of=bob") ?? rule.url
+                service.configure[0].decorate.refresh = .set(rule)
+            }
+            _ = try await scene.getStored("/a")
+            #expect(scene.origin.count(of: "/a") == 2)
+            try await Self.literal(scene) { service in
+                service.configure {
+                    $0.pattern.match = "/a"
+                    $0.headers = [HeaderEdit(name: .authorization, value: nil)]
+                }
+            }
+            #expect(try await scene.get("/a").text == "nobody")
+        }
+    }
+
+    @Test func `a service that comes back to a former place has forgotten the former user there`() async throws {
+        try await VariableScenarios.run(service: { $0.privacy = .private }) { (scene) async throws in
+            scene.origin.answer(VariableScenarios.echo)
+            #expect(try await scene.get("/v1/x").text == "Bearer one")
+            let places = try [scene.origin.url("/v1/"), scene.origin.url("/")].map { try BaseURL.read($0).get() }
+            for place in places {
+                try await scene.reload { settings in
+                    settings.services[0].baseURL = place
+                    settings.services[0].configure[0].headers = Self.bearer("two")
+                }
+            }
+            #expect(try await scene.get("/v1/x").text == "Bearer two")
+        }
+    }
+
     @Test func `a service at another place with another user's token begins empty`() async throws {
         try await VariableScenarios.run(onDisk: true, service: { $0.privacy = .private }) { (scene) async throws in
             scene.origin.answer(VariableScenarios.echo)
@@ -236,7 +293,7 @@ struct CredentialScenarios {
                 let open = String(decoding: before, as: UTF8.self).split(separator: "\n").map { line in
                     line.hasSuffix(" api") ? "?" + line.drop { $0 != " " } : String(line)
                 }
-                let octets = Data(open.joined(separator: "\n").utf8)
+                let octets = Data(open.map { $0 + "\n" }.joined().utf8)
                 try octets.write(to: URL(fileURLWithPath: directory.path + "/" + file))
             }
             #expect(try await scene.get("/a")["Cache-Status"]?.contains("fwd") == true)

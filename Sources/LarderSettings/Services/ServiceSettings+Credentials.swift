@@ -37,12 +37,12 @@ extension ServiceSettings {
         for block in configure {
             let before = octets.count
             for edit in block.headers {
-                guard let value = edit.value, SecretName.isOne(field: edit.name) || !value.variables.isEmpty else {
-                    continue
-                }
-                tell(edit.name.canonical, value)
+                // Values from elsewhere may be secret, whatever the field's name is.
+                guard SecretName.isOne(field: edit.name) || edit.value?.reference != nil else { continue }
+                tell(edit.name.canonical, edit.value)
             }
             if let rule = block.decorate.refresh?.value {
+                tell("\(rule.method)", rule.url.text)
                 for parameter in rule.json + rule.form { tell(parameter.name, parameter.value) }
                 for edit in rule.headers { tell(edit.name.canonical, edit.value) }
             }
