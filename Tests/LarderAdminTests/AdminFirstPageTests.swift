@@ -4,6 +4,7 @@ import Foundation
 import Larder
 import LarderDashboard
 import LarderHTTP
+import LarderSettings
 import LarderTesting
 import Testing
 
@@ -22,6 +23,31 @@ struct AdminFirstPageTests {
             #expect(page.content.contains("http://localhost:\(daemon.port)/api/"))
             #expect(page.content.contains("http://127.0.0.1:\(daemon.origin.port)/api/"))
         }
+    }
+
+    @Test(arguments: [
+        (true, true, true, ["/https/", "-x"]), (true, true, false, ["-x"]), (true, false, true, ["/https/"]),
+        (false, true, true, ["-x"]), (false, false, true, []),
+    ])
+    func `the examples are those that work`(gateway: Bool, forward: Bool, isLoopback: Bool, expected: [String]) {
+        var settings = Settings()
+        settings.gateway.anyHost = gateway
+        settings.forward.anyHost = forward
+        let commands = FirstPage.examples(settings, at: "localhost:3128", isLoopback: isLoopback).map(\.command)
+        #expect(commands.count == expected.count + 1)
+        for (command, word) in zip(commands, expected) { #expect(command.contains(word)) }
+        #expect(commands.last == "curl http://localhost:3128/-/status")
+    }
+
+    @Test func `the examples say where a name and a password are needed`() {
+        var settings = Settings()
+        settings.access.users = "/etc/larder/users"
+        let commands = FirstPage.examples(settings, at: "localhost:3128", isLoopback: true).map(\.command)
+        #expect(commands.count == 3)
+        #expect(commands[0].contains("Proxy-Authorization: Basic"))
+        #expect(commands[1].hasPrefix("curl -U NAME -x "))
+        // Everybody may see how Larder is doing.
+        #expect(commands[2] == "curl http://localhost:3128/-/status")
     }
 
     @Test func `a browser gets a dashboard that needs nothing from elsewhere`() async throws {
@@ -95,6 +121,7 @@ struct AdminFirstPageTests {
                 ["latencyMilliseconds", "hits", "p50"], ["latencyMilliseconds", "loads", "p99"],
                 ["otherHosts", "requests"],
                 ["configuration", "refused"], ["connections", "open"], ["resources"],
+                ["anyHost", "gateway"], ["anyHost", "forward"],
                 ["memory", "limit"], ["disk", "bytes"], ["store", "state"], ["services"], ["upstreams"],
             ] {
                 #expect(path.reduce(status as JSONValue?) { $0?[$1] } != nil, "\(path)")

@@ -37,20 +37,12 @@ enum FirstPage {
     private static func text(_ request: OwnRequest, _ proxy: Proxy) -> String {
         let host = authority(request, proxy)
         let settings = proxy.configuration.settings
-        let first = settings.services.first
-        var text = """
-            Larder \(LarderVersion.current) keeps your APIs at hand.
-
-            Try
-              curl http://\(host)/https/example.com/
-                  any host, through the gateway
-              curl -x http://\(host) http://example.com/
-                  as a forward proxy
-              curl http://\(host)\(first?.effectiveMount ?? "/-/status")
-                  \(first.map { "the service `\($0.name)`" } ?? "how it is doing")
-
-
-            """
+        var text = "Larder \(LarderVersion.current) keeps your APIs at hand.\n\nTry\n"
+        for example in examples(settings, at: host, isLoopback: request.isLoopback) {
+            text += "  \(example.command)\n      \(example.meaning)\n"
+        }
+        if settings.access.users != nil { text += "  NAME and PASSWORD are those of a user of this Larder.\n" }
+        text += "\n"
         text += settings.services.isEmpty ? "Services: none yet; describe one in the configuration.\n" : "Services\n"
         let width = settings.services.map(\.effectiveMount.count).max() ?? 0
         for service in settings.services {
@@ -68,6 +60,33 @@ enum FirstPage {
               larder --help
 
             """
+    }
+
+    /// The commands that work for this client, with what each is for.
+    ///
+    /// - Parameter isLoopback: whether the client is on this machine, as the gateway to any host is for those alone.
+    static func examples(
+        _ settings: Settings, at host: String, isLoopback: Bool
+    ) -> [(command: String, meaning: String)] {
+        let hasUsers = settings.access.users != nil
+        // Gateway clients say who they are by the proxy's field, as `Authorization` is for the API.
+        let gateway = hasUsers ? "curl -H \"Proxy-Authorization: Basic $(printf NAME:PASSWORD | base64)\"" : "curl"
+        var examples: [(command: String, meaning: String)] = []
+        if settings.gateway.anyHost, isLoopback {
+            examples.append(("\(gateway) http://\(host)/https/example.com/", "any host, through the gateway"))
+        }
+        if settings.forward.anyHost {
+            let proxy = hasUsers ? "curl -U NAME -x" : "curl -x"
+            let meaning = hasUsers ? "as a forward proxy; curl asks for the password" : "as a forward proxy"
+            examples.append(("\(proxy) http://\(host) http://example.com/", meaning))
+        }
+        if let service = settings.services.first {
+            let command = "\(gateway) http://\(host)\(service.effectiveMount)"
+            examples.append((command, "the service `\(service.name)`"))
+        } else {
+            examples.append(("curl http://\(host)/-/status", "how it is doing"))
+        }
+        return examples
     }
 
     /// The authority by which the client addressed Larder, or that of a listener.

@@ -19,6 +19,7 @@ extension StatusReport {
             "addresses": .strings(addresses),
             "tlsAddresses": .strings(tlsAddresses),
             "adminAddresses": .strings(adminAddresses),
+            "anyHost": ["gateway": .bool(gatewayToAnyHost), "forward": .bool(forwardsToAnyHost)],
             "requests": requestsJSON,
             "hitRatio": .decimal(hitRatio, places: 4),
             "byteHitRatio": .decimal(byteHitRatio, places: 4),

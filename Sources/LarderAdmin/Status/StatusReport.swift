@@ -31,6 +31,8 @@ struct StatusReport: Sendable {
     var uptime: Duration
     var now: Timestamp
     var phase: Proxy.Phase
+    /// Whether clients may name hosts without a service: of the gateway, and of the forward proxy.
+    var gatewayToAnyHost, forwardsToAnyHost: Bool
     /// Exchanges by their outcome.
     var requests: [LoopCounters.Kind: UInt64]
     var amounts: [LoopCounters.Amount: UInt64]
@@ -74,6 +76,8 @@ struct StatusReport: Sendable {
         uptime = proxy.uptime
         now = proxy.now
         phase = proxy.phase
+        gatewayToAnyHost = settings.gateway.anyHost
+        forwardsToAnyHost = settings.forward.anyHost
         requests = LoopCounters.Kind.allCases.reduce(into: [:]) { $0[$1] = proxy.total($1) }
         amounts = LoopCounters.Amount.allCases.reduce(into: [:]) { $0[$1] = proxy.total($1) }
         reasons = LoopCounters.Reason.all.reduce(into: [:]) { $0[$1] = proxy.total($1) }

@@ -16,6 +16,7 @@ function showFigures(status) {
   }
   last = { at: now, all };
   $("version").textContent = status.version;
+  $("any-host-line").hidden = !status.anyHost.gateway;
   $("state").textContent = status.offline.mode === "on" ? "offline" : status.state;
   $("state").className = "badge " + (status.state === "serving" && status.offline.mode !== "on" ? "good" : "bad");
   $("uptime").textContent = "up " + span(status.uptimeSeconds);

@@ -71,6 +71,11 @@ extension Problem {
             advice: "Describe the host as a service, or set `forward.anyHost: true`.")
     }
 
+    static let noGatewayToAnyHost = Problem(
+        status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
+        detail: "This gateway leads to no host but its services'.",
+        advice: "Describe the host as a service, or set `gateway.anyHost: true`.")
+
     static let anyHostFromAfar = Problem(
         status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
         detail: "The gateway to any host serves clients on this machine only.",

@@ -32,7 +32,10 @@ package struct Problem: Error, Sendable, Equatable {
 }
 
 extension Problem {
-    static func badRequest(_ detail: String, advice: String = "Correct the request and send it again.") -> Problem {
+    /// The advice where nothing better is known.
+    static let correctIt = "Correct the request and send it again."
+
+    static func badRequest(_ detail: String, advice: String = correctIt) -> Problem {
         Problem(
             status: 400, title: "Bad request", proxyError: .httpRequestError, detail: detail, advice: advice,
             closes: true)
@@ -47,14 +50,17 @@ extension Problem {
                 + "proxy (http_proxy). Names of your own go into `gateway.hosts` in the configuration.")
     }
 
-    static func unknownPath(_ path: String, services: [String]) -> Problem {
+    /// - Parameter leadsToAnyHost: whether the gateway leads this client to hosts without configuration.
+    static func unknownPath(_ path: String, services: [String], leadsToAnyHost: Bool) -> Problem {
         let known =
             services.isEmpty
             ? "No services are configured." : "The services are: \(services.sorted().joined(separator: ", "))."
         return Problem(
             status: 404, title: "No service here", proxyError: .httpRequestError,
             detail: "No service is mounted at \(path.prefix(200)). \(known)",
-            advice: "Call /<service>/… at this address, or /https/<host>/… for a host without configuration.")
+            advice: leadsToAnyHost
+                ? "Call /<service>/… at this address, or /https/<host>/… for a host without configuration."
+                : "Call /<service>/… at this address.")
     }
 }
 

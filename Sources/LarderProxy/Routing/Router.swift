@@ -226,7 +226,10 @@ package final class Router: Sendable {
         }
         if let route = try anyHost(target, client, &uri, &spelling) { return route }
         if path.elementsEqual("/".utf8) || path.elementsEqual("/favicon.ico".utf8) { return .larder }
-        return .refused(.unknownPath(String(decoding: path, as: UTF8.self), services: table.services.map(\.name)))
+        return .refused(
+            .unknownPath(
+                String(decoding: path, as: UTF8.self), services: table.services.map(\.name),
+                leadsToAnyHost: gatewayToAnyHost && client.isLoopback))
     }
 
     /// A gateway request; its `Host` is parsed only if it is not the connection's usual one.
@@ -256,7 +259,7 @@ package final class Router: Sendable {
         } else {
             return nil
         }
-        guard gatewayToAnyHost else { return nil }
+        guard gatewayToAnyHost else { return .refused(.noGatewayToAnyHost) }
         guard client.isLoopback else { return .refused(.anyHostFromAfar) }
         let rest = target[(scheme.text.utf8.count + 2)...]
         let authority = rest.prefix { !Router.endsAuthority($0) }
@@ -271,7 +274,7 @@ package final class Router: Sendable {
         named label: Substring, _ target: UnsafeRawBufferPointer, _ client: Client, _ uri: inout TargetURI,
         _ spelling: inout [UInt8]
     ) throws -> Route {
-        guard gatewayToAnyHost else { return .refused(.misdirected(host: "\(label)\(HostLabel.suffix)")) }
+        guard gatewayToAnyHost else { return .refused(.noGatewayToAnyHost) }
         guard client.isLoopback else { return .refused(.anyHostFromAfar) }
         guard let name = HostLabel(label) else { return .refused(.noHostLabel(label)) }
         try Array(name.authority.utf8).withUnsafeBytes { authority in

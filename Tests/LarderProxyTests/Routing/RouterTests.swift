@@ -206,8 +206,22 @@ struct RouterTests {
     @Test func `the gateway to any host is for clients on this machine, and can be closed`() {
         #expect(route("/https/any.example/", host: "192.0.2.1", from: remote) == "403")
         let closed = Router(table: Services.usual.table, connectPorts: [], gatewayToAnyHost: false)
-        #expect(route("/https/any.example/", router: closed) == "404")
+        #expect(route("/https/any.example/", router: closed) == "403")
+        #expect(route("/http/any.example/", router: closed) == "403")
     }
+
+    @Test(arguments: [true, false]) func `the advice at an unknown path leads somewhere`(isOpen: Bool) throws {
+        let router = Router(table: Services.usual.table, connectPorts: [], gatewayToAnyHost: isOpen)
+        for client in [local, remote] {
+            var (uri, spelling, known) = (TargetURI(), [UInt8](), KnownHost())
+            let head = RequestHead(target: "/x", fields: [.host: client.localHost])
+            let route = router.route(head, from: client, uri: &uri, spelling: &spelling, host: &known)
+            guard case .refused(let problem) = route else { throw Unexpected() }
+            #expect(problem.advice.contains("/https/<host>/") == (isOpen && client == local))
+        }
+    }
+
+    private struct Unexpected: Error {}
 
     @Test(arguments: [
         ("any.example:443", true, "tunnel any.example:443"), ("any.example:8005", true, "tunnel any.example:8005"),
@@ -261,7 +275,7 @@ struct RouterTests {
     @Test func `names for any host are for this machine, and can be closed`() {
         #expect(route("/a", host: "https--any-example.localhost", from: remote) == "403")
         let closed = Router(table: Services.usual.table, connectPorts: [], gatewayToAnyHost: false)
-        #expect(route("/a", host: "https--any-example.localhost", router: closed) == "421")
+        #expect(route("/a", host: "https--any-example.localhost", router: closed) == "403")
     }
 
     @Test(arguments: [
