@@ -67,6 +67,16 @@ struct AdminGuardTests {
         }
     }
 
+    @Test func `a URL that leads nowhere is refused with the advice of its own`() async throws {
+        try await AdminFixture.run({ $0.forward.anyHost = false }) { daemon throws in
+            let closed = try daemon.get("/-/explain?url=https://any.example/", "Accept: application/json")
+            #expect(closed.status == 400)
+            #expect(closed.content.contains("forward.anyHost"))
+            let word = try daemon.get("/-/explain?url=word", "Accept: application/json")
+            #expect(word.content.contains("Name an origin's URL"))
+        }
+    }
+
     @Test func `a link on another site may lead to the first page and to no other`() async throws {
         let script = ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"]
         let link = script + ["Sec-Fetch-User: ?1"]

@@ -36,7 +36,10 @@ extension Proxy {
             return ResourceSubject(
                 service: service, form: form, uri: uri, spelling: spelling, content: content,
                 rewriting: configuration.router.rewriting(head, from: client))
-        case .refused(let problem): throw .noSubject(because: problem.detail)
+        case .refused(let problem):
+            throw problem.advice == Problem.correctIt
+                ? Problem.noSubject(because: problem.detail)
+                : Problem.noSubject(because: problem.detail, advice: problem.advice)
         case .larder: throw .noSubject("it is one of Larder's own pages")
         case .tunnel, .capabilities: throw .noSubject("it names no resource")
         }
@@ -67,10 +70,13 @@ extension Problem {
     static func noSubject(_ why: String) -> Problem { noSubject(because: "The URL cannot be used: \(why)") }
 
     /// - Parameter sentence: the reason, as a whole sentence.
-    static func noSubject(because sentence: String) -> Problem {
+    static func noSubject(
+        because sentence: String,
+        advice: String = "Name an origin's URL, as https://example.com/a, or a path of the gateway, as /service/a."
+    ) -> Problem {
         Problem(
             status: 400, title: "Not a resource", proxyError: .httpRequestError, detail: sentence.withFullStop,
-            advice: "Name an origin's URL, as https://example.com/a, or a path of the gateway, as /service/a.")
+            advice: advice)
     }
 }
 
