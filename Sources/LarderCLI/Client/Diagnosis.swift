@@ -81,7 +81,9 @@ struct Diagnosis {
         pass("daemon", "\(status["version"]?.string ?? "?"), serving on \(addresses)")
         guard let store = status["store"]?["state"]?.string else { return }
         if store.hasPrefix("reading only") {
-            try fail("store", store, cure: "make room on its disk, or see the daemon's log; then restart it").stop()
+            try fail(
+                "store", store, cure: "make room on its disk: the daemon then writes again by itself; else see its log"
+            ).stop()
         }
         pass("store", store)
     }
