@@ -357,9 +357,9 @@ package final class SQLiteStore: Sendable {
         let counts = core.currentCounts
         return StoreStatistics(
             state: core.state, entries: counts.entries, bytesOnDisk: core.bytesOnDisk, limit: core.limit,
-            pendingOperations: core.queue.pendingOperations, pendingBytes: core.queue.heldOctets,
-            evictions: counts.evictions, droppedWrites: counts.droppedWrites, damaged: counts.damaged,
-            pinned: core.pins.count,
+            configuredLimit: core.settings.diskLimit, pendingOperations: core.queue.pendingOperations,
+            pendingBytes: core.queue.heldOctets, evictions: counts.evictions,
+            droppedWrites: counts.droppedWrites, damaged: counts.damaged, pinned: core.pins.count,
             longestTransaction: .nanoseconds(counts.longestTransaction),
             longestCheckpoint: .nanoseconds(counts.longestCheckpoint))
     }

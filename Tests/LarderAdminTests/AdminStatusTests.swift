@@ -35,6 +35,7 @@ struct AdminStatusTests {
             #expect(status["memory"]?["limit"]?.int == 16 << 20)
             #expect(try #require(status["memory"]?["bytes"]?.int) > 0)
             #expect(status["disk"]?["limit"]?.int == 64 << 20)
+            #expect(status["disk"]?["configuredLimit"]?.int == 64 << 20)
             #expect(try #require(status["disk"]?["bytes"]?.int) > 0)
             #expect(status["resources"]?.int == 2)
             #expect(status["store"]?["state"]?.string == "working")

@@ -24,7 +24,10 @@ extension StatusReport {
             "hitRatio": .decimal(hitRatio, places: 4),
             "byteHitRatio": .decimal(byteHitRatio, places: 4),
             "memory": json(of: memory),
-            "disk": json(of: Tier(bytes: store?.bytesOnDisk ?? 0, limit: store?.limit ?? 0)),
+            "disk": [
+                "bytes": .integer(store?.bytesOnDisk ?? 0), "limit": .integer(store?.limit ?? 0),
+                "configuredLimit": .integer(store?.configuredLimit ?? 0),
+            ],
             "resources": .integer(resources),
             "storedResponses": store.map { .integer($0.entries) } ?? .null,
             "evictedFromMemory": .integer(evictedFromMemory),

@@ -23,7 +23,8 @@ enum Outline {
             let label = words(name)
             if isPlain(value) {
                 let gap = String(repeating: " ", count: max(0, width - label.count))
-                let isSize = parent == "bytes" || name == "limit" && (parent == "memory" || parent == "disk")
+                let isLimit = name == "limit" || name == "configuredLimit"
+                let isSize = parent == "bytes" || isLimit && (parent == "memory" || parent == "disk")
                 text += "\(margin)\(style.dim(label))\(gap)  \(plain(value, name: isSize ? "bytes" : name))\n"
                 continue
             }

@@ -91,7 +91,7 @@ enum StatusText {
         }
         for tier in ["memory", "disk"] {
             guard let bytes = status[tier]?["bytes"]?.int else { continue }
-            facts.rows.append([tier, usage(bytes, of: status[tier]?["limit"]?.int)])
+            facts.rows.append([tier, usage(bytes, of: status[tier]?["limit"]?.int) + narrowed(status[tier])])
         }
         if let shared = status["sharedCache"], let found = shared["found"]?.int {
             let asked = found + (shared["missed"]?.int ?? 0)
@@ -114,6 +114,13 @@ enum StatusText {
         guard let limit, limit > 0 else { return Quantity.bytes(bytes) }
         let share = Quantity.percent(Double(bytes) / Double(limit))
         return "\(Quantity.bytes(bytes)) of \(Quantity.bytes(limit)) (\(share))"
+    }
+
+    /// Why a tier's limit is not the configured one, if it is not.
+    private static func narrowed(_ tier: JSONValue?) -> String {
+        guard let limit = tier?["limit"]?.int, let configured = tier?["configuredLimit"]?.int, limit < configured
+        else { return "" }
+        return "; cache.disk is \(Quantity.bytes(configured)), but its file system has no more room"
     }
 
     /// The outcomes of requests, from the cheapest to failures.

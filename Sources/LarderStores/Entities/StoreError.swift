@@ -99,6 +99,8 @@ package struct StoreStatistics: Sendable {
     package var bytesOnDisk: Int64
     /// The limit on that: as configured, or lower since the disk turned out to be smaller.
     package var limit: Int64
+    /// The limit as configured.
+    package var configuredLimit: Int64
     /// Operations that are accepted and not yet committed.
     package var pendingOperations: Int
     /// Octets of content in memory that wait to be written.

@@ -69,6 +69,15 @@ struct OutputTests {
         #expect(StatusText.troubles(["store": ["state": "working"], "offline": ["mode": "off"]]).isEmpty)
     }
 
+    @Test func `the status says why the disk's limit is not the configured one`() {
+        let narrow: JSONValue = ["disk": ["bytes": 0, "limit": 1_048_576, "configuredLimit": 2_097_152]]
+        #expect(
+            StatusText.text(narrow, .plain).contains(
+                "0 B of 1 MiB (0 %); cache.disk is 2 MiB, but its file system has no more room\n"))
+        let usual: JSONValue = ["disk": ["bytes": 0, "limit": 1_048_576, "configuredLimit": 1_048_576]]
+        #expect(!StatusText.text(usual, .plain).contains("cache.disk"))
+    }
+
     @Test func `the status has quotas, savings and tunnels where there are some`() throws {
         let status = try JSONValue(
             parsing: """
