@@ -75,9 +75,14 @@ package struct Program: AsyncParsableCommand {
         return words.replacing(" SUBCOMMANDS:\n", with: ":\n")
     }
 
+    /// The exit status of a command that ended with `error`.
+    static func status(of error: any Error) -> ExitCode {
+        (error as? CommandFailure).map { ExitCode($0.exitStatus) } ?? exitCode(for: error)
+    }
+
     /// Says why the command ended, and exits.
     private static func end(with error: any Error) -> Never {
-        let code = exitCode(for: error)
+        let code = status(of: error)
         let text = message(fullMessage(for: error))
         if code == .success, !text.isEmpty { Terminal.write(text + "\n") }
         if code != .success, !text.isEmpty { Terminal.writeError(text) }

@@ -26,7 +26,9 @@ struct CommandLineTests {
         ["explain", "-H", "nonsense", "http://a/"], ["invalidate"], ["invalidate", "http://a/", "--match", "**"],
         ["wipe"], ["show"], ["load"], ["frobnicate"], ["serve", "--nonsense"], ["settings", "--markdown", "--json"],
         ["user", "add"], ["user", "add", "a:b"], ["user", "add", "lane-a"], ["user", "add", "a", "--config", "-"],
-        ["user", "add", "a", "--file", "b", "--config", "c"],
+        ["user", "add", "a", "--file", "b", "--config", "c"], ["override", "http://a/", "--for", "1"],
+        ["override", "http://a/", "--for", "366 days"], ["diff", "--at", "then", "http://a/"],
+        ["get", "--json", "http://a/"], ["lane", "export", "--json", "a"],
     ])
     func `what is not understood exits with 64`(arguments: [String]) {
         #expect {
@@ -111,6 +113,39 @@ struct CommandLineTests {
 
     @Test func `what fails exits with 1`() {
         #expect(Program.exitCode(for: CommandFailure("x")).rawValue == 1)
+        #expect(Program.status(of: CommandFailure("x")).rawValue == 1)
+    }
+
+    @Test(arguments: [["settings", "zz"], ["preset", "show", "zz"]])
+    func `what matches nothing exits with 2`(arguments: [String]) throws {
+        var command = try Program.parseAsRoot(arguments)
+        #expect {
+            try command.run()
+        } throws: { error in
+            Program.status(of: error).rawValue == 2
+        }
+    }
+
+    @Test(arguments: [(404, 2), (503, 1)])
+    func `what the daemon does not know exits with 2`(answer: Int, status: Int32) throws {
+        for arguments in [["show", "http://a/"], ["lane", "remove", "a"], ["lane", "export", "a"]] {
+            let peer = try ScriptedPeer(answer: "HTTP/1.1 \(answer) No\r\n\r\n{\"detail\": \"None.\"}")
+            var command = try Program.parseAsRoot(arguments + ["--socket", peer.path])
+            #expect {
+                try command.run()
+            } throws: { error in
+                Program.status(of: error).rawValue == status
+            }
+        }
+    }
+
+    @Test func `the value of an option is told with the option's name`() {
+        #expect {
+            try Program.parseAsRoot(["override", "http://a/", "--for", "1"])
+        } throws: { error in
+            let text = Program.message(for: error)
+            return text.contains("found --for 1; expected a duration from 1 s to 365 days with its unit")
+        }
     }
 
     @Test(arguments: [

@@ -39,7 +39,7 @@ extension AdminClient {
             try stream.send("GET", target, ["Accept: application/problem+json"])
             var response = try PlainResponse(on: stream)
             guard response.head.status == 200 else {
-                _ = try response.answer().successfulContent()
+                _ = try advised(response.answer()).successfulContent()
                 throw AdminClient.noDaemon
             }
             while true {
@@ -66,7 +66,7 @@ extension AdminClient {
                 // The daemon has said why.
             }
             var response = try PlainResponse(on: stream, to: .post)
-            return try JSONValue(parsing: response.answer().successfulContent())
+            return try JSONValue(parsing: advised(response.answer()).successfulContent())
         } catch let failure as PlainStream.Failure {
             throw self.failure(failure)
         }

@@ -16,6 +16,8 @@ struct AdminClient {
     var others: [String] = []
     /// Whether only TCP is used.
     var isOverTCP = false
+    /// Where the TCP address was given: `--url`, or `LARDER_URL` of the environment.
+    var placeName = "--url"
 
     /// How long the daemon may be silent, and the limit on its response.
     static let patience = 120
@@ -49,10 +51,20 @@ struct AdminClient {
                 mayOpenLanes: method.isSafe || AdminClient.isAboutLanes(target))
             try stream.send("\(method)", target, fields, content: content)
             var response = try PlainResponse(on: stream, to: method)
-            return try response.answer()
+            return advised(try response.answer())
         } catch {
             throw failure(error)
         }
+    }
+
+    /// An answer with this command's own advice where the daemon wants its token for what is asked over TCP.
+    func advised(_ answer: AdminAnswer) -> AdminAnswer {
+        guard isOverTCP, answer.wantsToken else { return answer }
+        var answer = answer
+        answer.advice =
+            (placeName == "--url" ? "leave out `--url`" : "unset \(placeName)")
+            + ", as changes go over the daemon's Unix socket"
+        return answer
     }
 
     private static func isAboutLanes(_ target: String) -> Bool {
@@ -90,7 +102,8 @@ struct AdminClient {
             return CommandFailure(
                 "nobody answers at \(place?.authority ?? "?"): \(String(cString: strerror(code)))", advice: starting)
         case .unknownHost:
-            return CommandFailure("there is no host '\(place?.host ?? "?")'", advice: "correct its name in `--url`")
+            return CommandFailure(
+                "there is no host '\(place?.host ?? "?")'", advice: "correct its name in `\(placeName)`")
         case .connect(ENOENT), .connect(ENOTDIR):
             return nobody("there is no socket \(([socket] + others).joined(separator: ", nor "))", starting)
         case .connect(ECONNREFUSED):
@@ -140,10 +153,16 @@ struct AdminClient {
 struct AdminAnswer {
     let status: Int
     let content: [UInt8]
+    /// Whether the admin token would have to come with the request.
+    var wantsToken = false
+    /// The next step for this command, where it is another than the daemon's advice.
+    var advice: String?
 
     /// The content of a successful response; else its problem is thrown (RFC 9457).
     func successfulContent() throws -> [UInt8] {
         if (200...299).contains(status) { return content }
-        throw CommandFailure(problem: try? JSONValue(parsing: content), status: status)
+        var failure = CommandFailure(problem: try? JSONValue(parsing: content), status: status)
+        if let advice { failure.advice = advice }
+        throw failure
     }
 }

@@ -8,8 +8,8 @@ import LarderAdmin
 import LarderHTTP
 import LarderUpstream
 
-/// The options of all commands that talk to a daemon.
-struct ClientOptions: ParsableArguments {
+/// The options that say which daemon is meant.
+struct DaemonOptions: ParsableArguments {
     @Option(help: "The daemon's Unix socket (default: this user's daemon, else the system's).")
     var socket: String?
 
@@ -18,6 +18,11 @@ struct ClientOptions: ParsableArguments {
             "The daemon's address, for what only reads (default: $LARDER_URL, else http://localhost:3128 where the socket "
                 + "is not this user's); with NAME:PASSWORD@ where it has users.", valueName: "url"))
     var url: String?
+}
+
+/// The options of the commands that print what a daemon answers.
+struct ClientOptions: ParsableArguments {
+    @OptionGroup var daemon: DaemonOptions
 
     @Flag(help: "Print the answer as JSON.")
     var json = false
@@ -70,6 +75,7 @@ struct ClientOptions: ParsableArguments {
     /// The client for the selected daemon.
     func adminClient() throws -> AdminClient {
         let environment = ProcessInfo.processInfo.environment
+        let (socket, url) = (daemon.socket, daemon.url)
         let text = url ?? (socket == nil ? environment["LARDER_URL"] : nil)
         if let text {
             guard let place = TCPPlace(daemon: text) else {
@@ -77,7 +83,8 @@ struct ClientOptions: ParsableArguments {
                 throw CommandFailure(
                     "'\(shown)' is no address of a daemon", advice: "write it as http://localhost:3128")
             }
-            return AdminClient(socket: "", place: place, isOverTCP: true)
+            return AdminClient(
+                socket: "", place: place, isOverTCP: true, placeName: url == nil ? "LARDER_URL" : "--url")
         }
         // An explicit socket is the only one tried.
         let path = try socketPath(environment)
@@ -91,7 +98,7 @@ struct ClientOptions: ParsableArguments {
 
     /// The given socket, or the first of the usual ones that exists.
     private func socketPath(_ environment: [String: String]) throws -> String {
-        if let socket { return socket }
+        if let socket = daemon.socket { return socket }
         let paths = DefaultPaths(environment: environment)
         let path = paths.socketCandidates.first { access($0, F_OK) == 0 } ?? paths.socket
         guard paths.isTrusted(socket: path) else {
@@ -106,9 +113,15 @@ struct ClientOptions: ParsableArguments {
 extension ClientOptions {
     /// For commands whose output has one format.
     static func of(socket: String?) -> ClientOptions {
+        var daemon = DaemonOptions()
+        daemon.socket = socket
+        daemon.url = nil
+        return of(daemon)
+    }
+
+    static func of(_ daemon: DaemonOptions) -> ClientOptions {
         var options = ClientOptions()
-        options.socket = socket
-        options.url = nil
+        options.daemon = daemon
         options.json = false
         return options
     }

@@ -116,7 +116,8 @@ struct Diagnosis {
         guard (200...299).contains(answer.status) else {
             let title = value?["title"]?.string ?? "the daemon answered \(answer.status)"
             try fail(
-                name, title + (value?["detail"]?.string.map { ": \($0)" } ?? ""), cure: value?["advice"]?.string
+                name, title + (value?["detail"]?.string.map { ": \($0)" } ?? ""),
+                cure: answer.advice ?? value?["advice"]?.string
             ).stop()
         }
         guard let value else {

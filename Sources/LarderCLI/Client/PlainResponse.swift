@@ -68,7 +68,10 @@ struct PlainResponse: ~Copyable {
         var content: [UInt8] = []
         while true {
             let octets = try receive()
-            if octets.isEmpty { return AdminAnswer(status: Int(head.status.rawValue), content: content) }
+            if octets.isEmpty {
+                let wantsToken = head.fields["WWW-Authenticate"]?.hasPrefix("Bearer") == true
+                return AdminAnswer(status: Int(head.status.rawValue), content: content, wantsToken: wantsToken)
+            }
             guard content.count + octets.count <= limit else { throw .tooLarge }
             content += octets
         }

@@ -43,7 +43,8 @@ struct Export: ParsableCommand {
         if isEmpty, !output.isStandardOutput {
             Terminal.writeError("larder: \(file) was not written")
         } else if output.isStandardOutput {
-            Terminal.writeError(String(Outline.text(summary, .plain).dropLast()))
+            let text = client.json ? summary.description : String(Outline.text(summary, .plain).dropLast())
+            Terminal.writeError(text)
         } else {
             var answer: JSONObject = ["file": .string(file)]
             for name in summary.object?.names ?? [] { answer[name] = summary[name] }

@@ -66,7 +66,8 @@ struct Explain: ParsableCommand {
 /// `larder show`
 struct Show: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "show", abstract: "Show everything about one resource.")
+        commandName: "show", abstract: "Show everything about one resource.",
+        discussion: "Exit status 2 when nothing is stored for it.")
 
     @Argument(help: ArgumentHelp("The URL.", valueName: "url"))
     var url: String
@@ -74,6 +75,8 @@ struct Show: ParsableCommand {
     @OptionGroup var client: ClientOptions
 
     func run() throws {
-        try client.perform(.get, "/-/resources", [("url", Diagnosis.meantURL(url))], text: Outline.text)
+        try CommandFailure.orNothing {
+            try client.perform(.get, "/-/resources", [("url", Diagnosis.meantURL(url))], text: Outline.text)
+        }
     }
 }

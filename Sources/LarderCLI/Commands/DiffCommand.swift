@@ -37,6 +37,15 @@ struct DiffCommand: ParsableCommand {
 
     static let trouble: Int32 = 2
 
+    func validate() throws {
+        guard let at else { return }
+        do {
+            _ = try DiffCommand.time(at, now: Timestamp(seconds: 0))
+        } catch let failure as CommandFailure {
+            throw ValidationError(failure.problem)
+        }
+    }
+
     func run() throws {
         let hasChanged: Bool
         do {
@@ -80,7 +89,7 @@ struct DiffCommand: ParsableCommand {
         if case .success(let nanoseconds) = UnitText.duration.read(text) { return now - .nanoseconds(nanoseconds) }
         if let time = ISOTime.parse(text) { return time }
         throw CommandFailure(
-            "found the time '\(Outline.printable(text))'; expected an age, as '2 h' or '1 day', or a time, as "
+            "found --at \(Outline.printable(text)); expected an age, as '2 h' or '1 day', or a time, as "
                 + "2026-01-31T12:00:00Z")
     }
 }

@@ -32,7 +32,9 @@ struct Get: ParsableCommand {
         help: ArgumentHelp("A field of the request, as `-H 'Accept: text/html'`.", valueName: "name: value"))
     var headers: [String] = []
 
-    @OptionGroup var client: ClientOptions
+    @OptionGroup var daemon: DaemonOptions
+
+    private var client: ClientOptions { .of(daemon) }
 
     func validate() throws {
         for header in headers where !header.contains(":") || header.contains(where: \.isNewline) {
@@ -88,7 +90,10 @@ struct Get: ParsableCommand {
         do throws(PlainStream.Failure) {
             stream = try PlainStream(to: place, seconds: AdminClient.patience)
         } catch {
-            throw AdminClient(socket: "", place: place, isOverTCP: true).failure(error)
+            var admin = try client.adminClient()
+            admin.place = place
+            admin.isOverTCP = true
+            throw admin.failure(error)
         }
         do throws(PlainStream.Failure) {
             try stream.send("GET", url, host: isPath ? "localhost:\(place.port)" : authority, fields)

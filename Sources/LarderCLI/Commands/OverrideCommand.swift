@@ -3,6 +3,8 @@
 import ArgumentParser
 import Larder
 import LarderHTTP
+import LarderProxy
+import LarderSettings
 
 /// `larder override`
 struct OverrideCommand: ParsableCommand {
@@ -39,8 +41,25 @@ struct OverrideCommand: ParsableCommand {
 
     func validate() throws {
         if let type, MediaType(type) == nil {
-            throw ValidationError("found the type '\(type)'; expected one like 'application/json'")
+            throw ValidationError("found --type \(type); expected one like application/json")
         }
+        if let lifetime { try OverrideCommand.check(lifetime) }
+    }
+
+    /// The daemon's bounds, too: a mistake is told before the content is read.
+    private static func check(_ lifetime: String) throws {
+        let read = UnitText.duration.read(lifetime)
+        let range = Duration.seconds(1)...Override.longestLifetime
+        if case .success(let nanoseconds) = read, range.contains(.nanoseconds(nanoseconds)) { return }
+        var meant: String?
+        switch read {
+        case .failure(.noUnit(let suggestion)): meant = suggestion
+        case .failure(.unknownUnit(_, let suggestion)): meant = suggestion
+        default: meant = nil
+        }
+        throw ValidationError(
+            "found --for \(Outline.printable(lifetime)); expected a duration from 1 s to 365 days with its unit"
+                + (meant.map { "; did you mean '\($0)'?" } ?? ", as '10 min'"))
     }
 
     func run() throws {

@@ -77,10 +77,11 @@ struct ExportRecording: ParsableCommand {
     @Argument(help: ArgumentHelp("The file (default: standard output).", valueName: "file"))
     var file: String?
 
-    @OptionGroup var client: ClientOptions
+    @OptionGroup var daemon: DaemonOptions
 
     func run() throws {
-        let archive = try LaneArchives.archive(name, try client.adminClient())
+        let client = try ClientOptions.of(daemon).adminClient()
+        let archive = try CommandFailure.orNothing { try LaneArchives.archive(name, client) }
         guard let file, file != "-" else { return Terminal.write(String(decoding: archive, as: UTF8.self) + "\n") }
         do {
             try WrittenFile.write(archive + [0x0A], to: file)
@@ -126,7 +127,10 @@ struct RemoveRecording: ParsableCommand {
     @OptionGroup var client: ClientOptions
 
     func run() throws {
-        try client.perform(.delete, "/-/recordings/\(try LaneArchives.checked(name))", text: Outline.text)
+        let name = try LaneArchives.checked(name)
+        try CommandFailure.orNothing {
+            try client.perform(.delete, "/-/recordings/\(name)", text: Outline.text)
+        }
     }
 }
 

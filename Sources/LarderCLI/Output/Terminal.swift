@@ -66,20 +66,37 @@ struct TextStyle: Sendable {
     }
 }
 
-/// Why a command failed; it exits with status 1.
+/// Why a command failed.
 struct CommandFailure: Error, CustomStringConvertible {
     var problem: String
     var advice: String?
+    /// The exit status of the command.
+    var exitStatus: Int32
+    /// The status of the daemon's answer, where that says why.
+    private var answered: Int?
 
-    init(_ problem: String, advice: String? = nil) {
+    init(_ problem: String, advice: String? = nil, exitStatus: Int32 = 1) {
         self.problem = problem
         self.advice = advice
+        self.exitStatus = exitStatus
     }
 
     /// A problem of the daemon (RFC 9457) as a message of a command: the finding, and the next step.
     init(problem: JSONValue?, status: Int) {
         let text = problem?["detail"]?.string ?? problem?["title"]?.string ?? "the daemon answered \(status)"
         self.init(CommandFailure.clause(text), advice: (problem?["advice"]?.string).map(CommandFailure.clause))
+        answered = status
+    }
+
+    /// Has the exit status say that nothing matched where the daemon does not know the subject of `body`.
+    static func orNothing<Value>(_ body: () throws -> Value) throws -> Value {
+        do {
+            return try body()
+        } catch let failure as CommandFailure where failure.answered == 404 {
+            var failure = failure
+            failure.exitStatus = ClientOptions.nothingMatched
+            throw failure
+        }
     }
 
     static let notJSON = CommandFailure(

@@ -107,6 +107,20 @@ struct AdminClientTests {
                 "no file was read, the defaults are in force: there is no /a, and no /b; make one, or start"))
     }
 
+    @Test(arguments: [("--url", "leave out `--url`"), ("LARDER_URL", "unset LARDER_URL")])
+    func `over TCP the advice is about where its address was given`(name: String, advice: String) throws {
+        let client = AdminClient(
+            socket: "", place: TCPPlace(host: "nowhere.invalid", port: 1), isOverTCP: true, placeName: name)
+        let content = Array(#"{"detail": "No.", "advice": "A."}"#.utf8)
+        let refusal = AdminAnswer(status: 403, content: content, wantsToken: true)
+        #expect {
+            try client.advised(refusal).successfulContent()
+        } throws: { error in
+            "\(error)" == "no; \(advice), as changes go over the daemon's Unix socket"
+        }
+        #expect(client.failure(.unknownHost).advice == "correct its name in `\(name)`")
+    }
+
     @Test func `a path that no socket can have is refused`() {
         #expect {
             try AdminClient(socket: "/" + String(repeating: "x", count: 200)).send(.get, "/")
