@@ -102,10 +102,14 @@ extension String {
 
 extension Problem {
     static func unknownService(_ name: String, known: [String]) -> Problem {
+        // The requests that no service claims are no service for people.
+        let known = known.filter { $0 != "-" }
         let meant = Nearest.name(to: name, in: known).map { "Did you mean ‘\($0)’? " } ?? ""
         return .badParameter(
             "There is no service ‘\(name.prefix(60))’.",
-            advice: "\(meant)There are \(known.prefix(20).joined(separator: ", "))\(known.count > 20 ? ", …" : "").")
+            advice: known.isEmpty
+                ? "No services are configured."
+                : "\(meant)There are \(known.prefix(20).joined(separator: ", "))\(known.count > 20 ? ", …" : "").")
     }
 
     static func badParameter(_ detail: String, advice: String) -> Problem {

@@ -101,7 +101,10 @@ extension AdminPages {
         }
         if new != nil { return .record(Recording(name: name)) }
         guard let recording = try await walkers.run({ try proxy.recordings.recording(name) }) else {
-            throw Problem.noRecording(name)
+            var problem = Problem.noRecording(name)
+            problem.advice =
+                "Record it with `larder run --record \(name) -- COMMAND`; `larder lane list` shows what there is."
+            throw problem
         }
         return .replay(Replay(recording))
     }

@@ -68,8 +68,7 @@ extension Problem {
         Problem(
             status: 404, title: "No such recording", proxyError: .httpRequestError,
             detail: "Nothing was recorded under the name ‘\(name.prefix(80))’.",
-            advice: "Record it with `larder run --record \(name.prefix(80)) -- COMMAND`; `larder lane list` names "
-                + "what there is.")
+            advice: "`larder lane list` shows the recordings that there are.")
     }
 
     /// Of an error of saving a recording; nil for others.

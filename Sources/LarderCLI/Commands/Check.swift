@@ -78,7 +78,7 @@ struct Check: ParsableCommand {
     private static func summary(_ loaded: SettingsLoader.Loaded) -> String {
         let count = loaded.settings.services.count
         let services = count == 1 ? "1 service" : "\(count) services"
-        return "\(loaded.file ?? "no file, the defaults"): valid, \(services)"
+        return "\(loaded.file.map(SourcePlace.shown) ?? "no file, the defaults"): valid, \(services)"
     }
 }
 

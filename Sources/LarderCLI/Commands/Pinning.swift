@@ -75,6 +75,6 @@ enum PinTable {
         let sum = Quantity.bytes(answer["pinnedBytes"]?.int ?? 0)
         let limit = Quantity.bytes(answer["limitBytes"]?.int ?? 0)
         return table.text(style) + (more > 0 ? style.dim("and \(Quantity.count(more)) more") + "\n" : "")
-            + "\(sum) of \(limit)\n"
+            + "\(sum) of \(limit) on disk, overhead included\n"
     }
 }

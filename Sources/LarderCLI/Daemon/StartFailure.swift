@@ -41,7 +41,9 @@ enum StartFailure {
         let elsewhere = "listen on another port: `--set 'listen=[\"127.0.0.1:\(port < 65_535 ? port + 1 : 3128)\"]'`"
         guard let version = RunningDaemon.version(at: TCPPlace(host: "localhost", port: port)) else {
             return CommandFailure(
-                problem, advice: "`ss -ltnp 'sport = :\(port)'` names who listens there; stop that, or \(elsewhere)")
+                // Without its advice, which the one here says more exactly.
+                String(problem.prefix { $0 != ";" }),
+                advice: "`ss -ltnp 'sport = :\(port)'` names who listens there; stop that, or \(elsewhere)")
         }
         let isService = access(DefaultPaths.systemSocket, F_OK) == 0
         return CommandFailure(

@@ -94,12 +94,15 @@ package enum SourcePlace: Sendable, Hashable {
 extension SourcePlace: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .file(let path, let line, let column): "\(path):\(line):\(column)"
+        case .file(let path, let line, let column): "\(SourcePlace.shown(path)):\(line):\(column)"
         case .option(let key, 1, 1): "--set \(key)"
         case .option(let key, let line, let column): "--set \(key):\(line):\(column)"
         case .environment(let name): "environment variable \(name)"
-        case .wholeFile(let path): path
+        case .wholeFile(let path): SourcePlace.shown(path)
         case .nowhere: "configuration"
         }
     }
+
+    /// A path for people.
+    package static func shown(_ path: String) -> String { path == "/dev/stdin" ? "standard input" : path }
 }
