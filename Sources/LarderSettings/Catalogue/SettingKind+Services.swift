@@ -73,7 +73,14 @@ extension SettingNode {
     /// Whether it is a map, or nothing, without the key or anything resembling it.
     fileprivate var lacksBaseURL: Bool {
         guard case .map(let entries) = content else { return isNull }
-        return !entries.contains { Nearest.name(to: $0.key, in: ["baseURL"]) != nil }
+        return !entries.contains {
+            // A preset that was not read, which has been reported, may have had it.
+            Nearest.name(to: $0.key, in: ["baseURL"]) != nil || $0.key == "preset" && !$0.value.isText
+        }
+    }
+
+    private var isText: Bool {
+        if case .scalar(let scalar) = content { !scalar.isNull && !scalar.isUnresolved } else { false }
     }
 }
 

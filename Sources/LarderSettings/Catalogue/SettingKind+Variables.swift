@@ -123,7 +123,10 @@ extension SettingKind where Value == [RefreshParameter] {
                         entry.value, found: entry.value.summary(showingText: false), expected: "a text")
                     return nil
                 }
-                guard !scalar.isUnresolved else { return nil }
+                guard !scalar.isUnresolved else {
+                    reader.leave(entry.value)
+                    return nil
+                }
                 let isLiteral =
                     allowLiterals && !scalar.isQuoted && !scalar.hasReferences
                     && (["true", "false", "null"].contains(scalar.text)
@@ -166,7 +169,7 @@ extension SettingKind where Value == RefreshRule {
             read: { node, reader in
                 guard let rule = section.read(node, &reader) else { return nil }
                 var missing: String?
-                if rule.url == .placeholder { missing = "`url`" }
+                if rule.url == .placeholder, !reader.isReported("\(reader.setting).url") { missing = "`url`" }
                 if rule.store.isEmpty { missing = "`store`" }
                 if let missing {
                     reader.refuse(

@@ -57,7 +57,7 @@ enum SettingsChecks {
                 "cache.hideSurrogateKey", found: "no `cache.surrogateKey`", expected: "the field that is to be hidden",
                 advice: "name it in `cache.surrogateKey`, or leave this out", &reader)
         }
-        if settings.sharedCache.url != nil, settings.sharedCache.key == nil {
+        if settings.sharedCache.url != nil, settings.sharedCache.key == nil, !reader.isReported("sharedCache.key") {
             reader.refuse(
                 SettingsProblem(
                     at: reader.place(of: "sharedCache.url"), setting: "sharedCache.key", found: "nothing",

@@ -71,7 +71,11 @@ extension SettingKind where Value == [BlockPattern.QueryCondition] {
                     reader.refuse(entry.value, expected: "a text, `\"*\"` or `null`")
                     return nil
                 }
-                guard !scalar.isUnresolved, !reader.refuseVariables(scalar, entry.value) else { return nil }
+                guard !scalar.isUnresolved else {
+                    reader.leave(entry.value)
+                    return nil
+                }
+                guard !reader.refuseVariables(scalar, entry.value) else { return nil }
                 let value: BlockPattern.QueryValue =
                     scalar.isNull ? .absent : scalar.text == "*" ? .anything : .exactly(scalar.text)
                 return BlockPattern.QueryCondition(name: entry.key, value: value)
@@ -113,7 +117,10 @@ extension SettingKind where Value == [HeaderEdit] {
                         expected: "the field's value, or `null` to remove it")
                     return nil
                 }
-                guard !scalar.isUnresolved else { return nil }
+                guard !scalar.isUnresolved else {
+                    reader.leave(entry.value)
+                    return nil
+                }
                 guard scalar.text.utf8.count <= 8_192,
                     scalar.text.utf8.allSatisfy({ (0x20...0x7E).contains($0) || $0 == 0x09 })
                 else {

@@ -10,7 +10,10 @@ extension SettingsReader {
             refuse(node, found: node.summary(showingText: false), expected: expected)
             return nil
         }
-        guard !scalar.isUnresolved else { return nil }
+        guard !scalar.isUnresolved else {
+            leave(node)
+            return nil
+        }
         return allowsVariables || !refuseVariables(scalar, node) ? scalar : nil
     }
 

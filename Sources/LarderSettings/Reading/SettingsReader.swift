@@ -11,6 +11,8 @@ package struct SettingsReader {
     package private(set) var warnings: [SettingsProblem] = []
     /// The location of each setting that was read, by its dotted path; used by the checks over several settings.
     package private(set) var places: [String: SourcePlace] = [:]
+    /// The settings whose references could not be resolved, by their location; those have been reported.
+    package private(set) var unresolved: [SourcePlace: String] = [:]
     /// The services in the configuration, for suggestions.
     var serviceNames: [String] = []
     /// The stages named so far by the blocks of the service being read.
@@ -42,6 +44,14 @@ package struct SettingsReader {
     private mutating func enter(_ part: String, at place: SourcePlace) {
         path.append(part)
         places[setting] = place
+    }
+
+    /// Leaves out the setting being read, as a reference in it could not be resolved.
+    mutating func leave(_ node: SettingNode) { unresolved[node.place] = setting }
+
+    /// Whether a setting is there and was not read, which has been reported: it is not missing, too.
+    package func isReported(_ setting: String) -> Bool {
+        unresolved.values.contains(setting) || problems.contains { $0.setting == setting }
     }
 
     package mutating func refuse(_ problem: SettingsProblem) {

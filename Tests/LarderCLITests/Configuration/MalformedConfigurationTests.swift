@@ -399,11 +399,11 @@ struct MalformedConfigurationTests {
             expected: "no more than `cache.maxObject`, which is 1 KiB", advice: "lower one or raise the other"),
         Mistake(
             label: "a variable that is not set", yaml: "admin:\n  token: ${LARDER_TOKEN}\n", line: 2, column: 10,
-            setting: "", found: "`${LARDER_TOKEN}`, but the environment variable LARDER_TOKEN is not set",
+            setting: "admin.token", found: "`${LARDER_TOKEN}`, but the environment variable LARDER_TOKEN is not set",
             expected: "a variable of the daemon's environment", advice: "set it before the daemon starts"),
         Mistake(
             label: "a reference that does not end", yaml: "admin: { token: \"${A\" }\n", line: 1, column: 17,
-            setting: "", found: "`${` without `}`", expected: "`${NAME}` or `${file:/path}`",
+            setting: "admin.token", found: "`${` without `}`", expected: "`${NAME}` or `${file:/path}`",
             advice: "close it, or write `$${` for the characters themselves"),
         Mistake(
             label: "a list that does not end", yaml: "listen: [a\n", line: 2, column: 1, setting: "",

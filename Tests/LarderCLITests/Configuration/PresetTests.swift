@@ -69,6 +69,7 @@ struct PresetTests {
         #expect(problem("  x: { preset: oci }\n").contains("without `baseURL`"))
         #expect(problem("  x: { preset: pypi, token: abc }\n").contains("`token` without a preset"))
         #expect(problem("  x: { preset: [pypi] }\n").contains("services.x.preset"))
+        #expect(!problem("  x: { preset: [pypi] }\n").contains("baseURL"))
     }
 
     private static let page = URL(fileURLWithPath: #filePath)

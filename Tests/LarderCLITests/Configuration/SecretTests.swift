@@ -79,6 +79,15 @@ struct SecretTests {
         #expect(fixture.problems().map(\.found) == [found])
     }
 
+    @Test func `what refers to something that is not there is named, and not missing as well`() throws {
+        let fixture = try ConfigurationFixture(
+            """
+            sharedCache: { url: "redis://localhost:6379", key: "${file:/nowhere/gone}" }
+            services: { a: { baseURL: "http://a/", configure: [{ headers: { X: "${GONE}" } }] } }
+            """)
+        #expect(fixture.problems().map(\.setting) == ["sharedCache.key", "services.a.configure[0].headers.X"])
+    }
+
     @Test func `a misspelt variable is told with the one that was meant`() throws {
         let fixture = try ConfigurationFixture(
             "admin: { token: \"${GITHUB_TOKE}\" }\n", environment: ["GITHUB_TOKEN": "hush"])
