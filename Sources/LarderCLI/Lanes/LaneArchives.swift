@@ -5,6 +5,7 @@ import Glibc
 import Larder
 import LarderHTTP
 import LarderProxy
+import LarderStores
 
 /// `larder lane`
 struct LaneArchives: ParsableCommand {
@@ -213,7 +214,13 @@ enum ArchiveDifference {
             content = entry["request"]?["postData"]?["text"] ?? .null
         }
 
-        var text: String { content == .null ? "\(method) \(url)" : "\(method) \(url) with content" }
+        /// Requests that differ in their content alone are told apart by its length and digest.
+        var text: String {
+            if content == .null { return "\(method) \(url)" }
+            let octets = Array((content.string ?? content.description).utf8)
+            let digest = ContentDigest(of: octets).hexadecimal.prefix(8)
+            return "\(method) \(url) with content (\(Quantity.bytes(octets.count)), \(digest))"
+        }
     }
 
     private static func difference(_ first: JSONValue?, _ second: JSONValue?) -> String? {

@@ -158,6 +158,17 @@ struct VersionTextTests {
         #expect(try difference("a", "a", type: "text/plain") == nil)
     }
 
+    @Test func `recorded requests that differ in their content alone are told apart`() {
+        func entry(_ content: String) -> JSONValue {
+            ["request": ["method": "POST", "url": "http://a/", "postData": ["text": .string(content)]]]
+        }
+        let lines = ArchiveDifference.lines([entry("one"), entry("same")], [entry("same"), entry("two")])
+        #expect(
+            lines == [
+                "- POST http://a/ with content (3 B, 7692c3ad)", "+ POST http://a/ with content (3 B, 3fc4ccfe)",
+            ])
+    }
+
     @Test func `of other content lengths and digests are shown`() throws {
         let text = try #require(try difference("a\0", "b\0", type: "image/png"))
         #expect(text.hasPrefix("- 2 KiB, content "))
