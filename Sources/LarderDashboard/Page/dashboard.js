@@ -117,7 +117,8 @@ function showTunnels(status) {
       ? button("Copy", "link", () => navigator.clipboard.writeText(line.toChangeThat[0])) : null;
     return [
       element("td", line.host, "long"), element("td", count(line.requests), "number"),
-      element("td", bytes(line.bytes), "number"), element("td", line.why, "long"), holding("td", "cure", ...ways, copy),
+      element("td", bytes(line.bytes), "number"), holding("td", "long", ...sentence(line.why)),
+      holding("td", "cure", ...ways, copy),
     ];
   }), "Nothing.");
 }

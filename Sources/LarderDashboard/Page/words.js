@@ -5,11 +5,13 @@
 const $ = id => document.getElementById(id);
 
 const count = n => Number(n || 0).toLocaleString("en").replaceAll(",", "\u2009");
+// At most one decimal, and none that is 0, as the command line writes numbers.
+const decimal = n => n.toFixed(1).replace(/\.0$/, "");
 const bytes = n => {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let unit = 0;
   while (n >= 1024 && unit < units.length - 1) { n /= 1024; unit += 1; }
-  return (unit ? n.toFixed(1) : n) + "\u00a0" + units[unit];
+  return (unit ? decimal(n) : n) + "\u00a0" + units[unit];
 };
 const span = s => {
   const sign = s < 0 ? "-" : "";
@@ -19,14 +21,14 @@ const span = s => {
   }
   return sign + s + "\u00a0s";
 };
-const digits = n => (n < 10 ? n.toFixed(1) : String(Math.round(n)));
+const digits = n => (n < 10 ? decimal(n) : String(Math.round(n)));
 const latency = seconds => {
   if (!seconds) return "–";
   if (seconds < 0.001) return digits(seconds * 1e6) + "\u00a0µs";
   return seconds < 1 ? digits(seconds * 1e3) + "\u00a0ms" : digits(seconds) + "\u00a0s";
 };
-const percent = r => (r * 100).toFixed(r > 0 && r < 0.0995 ? 1 : 0) + "\u00a0%";
-const rateText = r => (r < 10 && r > 0 ? r.toFixed(1) : count(Math.round(r))) + "/s";
+const percent = r => (r > 0 && r < 0.0995 ? decimal(r * 100) : (r * 100).toFixed(0)) + "\u00a0%";
+const rateText = r => (r < 10 && r > 0 ? decimal(r) : count(Math.round(r))) + "/s";
 
 function element(name, text, style) {
   const made = document.createElement(name);
