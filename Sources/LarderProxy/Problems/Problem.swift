@@ -35,7 +35,7 @@ extension Problem {
     /// The advice where nothing better is known.
     static let correctIt = "Correct the request and send it again."
 
-    static func badRequest(_ detail: String, advice: String = correctIt) -> Problem {
+    static func badRequest(_ detail: String, advice: String = Problem.correctIt) -> Problem {
         Problem(
             status: 400, title: "Bad request", proxyError: .httpRequestError, detail: detail, advice: advice,
             closes: true)
