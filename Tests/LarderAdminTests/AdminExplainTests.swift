@@ -242,7 +242,7 @@ struct AdminExplainTests {
         #expect(json["cacheStatus"]?.string == "Larder; hit; ttl=557")
         let freshness = try #require(json["freshness"]?.array)
         #expect(freshness.first { $0["name"]?.string == "left" }?["seconds"]?.double == 557.88)
-        #expect(json["storage"]?["conditions"]?.array?.count == StorageCondition.allCases.count - 2)
+        #expect(json["storage"]?["conditions"]?.array?.count == StorageCondition.allCases.count - 3)
         #expect(
             json["blocks"]?[1]?["changes"]?[0]?.string
                 == "expirationTime: 10 min where the origin names none (was as RFC 9111 says)")

@@ -24,10 +24,7 @@ extension StatusReport {
             "hitRatio": .decimal(hitRatio, places: 4),
             "byteHitRatio": .decimal(byteHitRatio, places: 4),
             "memory": json(of: memory),
-            "disk": [
-                "bytes": .integer(store?.bytesOnDisk ?? 0), "limit": .integer(store?.limit ?? 0),
-                "configuredLimit": .integer(store?.configuredLimit ?? 0),
-            ],
+            "disk": diskJSON,
             "resources": .integer(resources),
             "storedResponses": store.map { .integer($0.entries) } ?? .null,
             "evictedFromMemory": .integer(evictedFromMemory),
@@ -122,6 +119,13 @@ extension StatusReport {
         var object = JSONObject()
         for kind in LoopCounters.Kind.allCases { object["\(kind)"] = .integer(count(kind)) }
         return .object(object)
+    }
+
+    private var diskJSON: JSONValue {
+        [
+            "bytes": .integer(store?.bytesOnDisk ?? 0), "limit": .integer(store?.limit ?? 0),
+            "configuredLimit": .integer(store?.configuredLimit ?? 0),
+        ]
     }
 
     private func json(of tier: Tier) -> JSONValue { ["bytes": .integer(tier.bytes), "limit": .integer(tier.limit)] }

@@ -59,7 +59,7 @@ struct Export: ParsableCommand {
         let hasDamaged = left("damaged", "were damaged on disk and left out")
         guard isEmpty else { return }
         if !hasPrivate, !hasDamaged { Terminal.writeError("larder: nothing matched") }
-        throw ExitCode(ClientOptions.nothingMatched)
+        throw ExitCode(CommandFailure.nothingMatched)
     }
 }
 

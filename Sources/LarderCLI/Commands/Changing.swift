@@ -145,9 +145,6 @@ struct Wipe: ParsableCommand {
 }
 
 extension ClientOptions {
-    /// The exit status of a command that matched nothing.
-    static let nothingMatched: Int32 = 2
-
     /// Has the daemon change resources and prints their number, from the member `name` of its response.
     fileprivate func change(
         _ path: String, _ parameters: [(name: String, value: String)], counted name: String,
@@ -163,6 +160,6 @@ extension ClientOptions {
         }
         guard count == 0 else { return }
         Terminal.writeError("larder: \(none)")
-        throw ExitCode(ClientOptions.nothingMatched)
+        throw ExitCode(CommandFailure.nothingMatched)
     }
 }

@@ -25,7 +25,7 @@ struct HistoryCommand: ParsableCommand {
         }
         guard isEmpty else { return }
         Terminal.writeError("larder: \(VersionOptions.nothing(of: answer))")
-        throw ExitCode(ClientOptions.nothingMatched)
+        throw ExitCode(CommandFailure.nothingMatched)
     }
 }
 

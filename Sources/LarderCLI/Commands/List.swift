@@ -89,6 +89,6 @@ struct List: ParsableCommand {
     private func end(isEmpty: Bool) throws {
         guard isEmpty, !isWhole else { return }
         Terminal.writeError("larder: nothing matched")
-        throw ExitCode(ClientOptions.nothingMatched)
+        throw ExitCode(CommandFailure.nothingMatched)
     }
 }

@@ -54,7 +54,7 @@ extension ClientOptions {
     func expectMatches(_ count: Int?) throws {
         guard count == 0 else { return }
         Terminal.writeError("larder: nothing matched")
-        throw ExitCode(ClientOptions.nothingMatched)
+        throw ExitCode(CommandFailure.nothingMatched)
     }
 }
 

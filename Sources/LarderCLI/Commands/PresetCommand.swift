@@ -53,7 +53,7 @@ struct PresetShow: ParsableCommand {
             throw CommandFailure(
                 "no preset is called \(SettingsProblem.quoted(name))",
                 advice: Preset.name(near: name).map { "did you mean `\($0)`?" }
-                    ?? "`larder preset list` names them all", exitStatus: ClientOptions.nothingMatched)
+                    ?? "`larder preset list` names them all", exitStatus: CommandFailure.nothingMatched)
         }
         if yaml { return Terminal.write(preset.text) }
         let token = preset.token == nil ? "" : ", token: \"${TOKEN}\""

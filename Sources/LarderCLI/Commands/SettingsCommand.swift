@@ -39,7 +39,7 @@ struct SettingsCommand: ParsableCommand {
                 "no setting is called \(SettingsProblem.quoted(name ?? ""))",
                 advice: Nearest.name(to: name ?? "", in: SettingsReference.flat.map(\.name)).map {
                     "did you mean `\($0)`?"
-                }, exitStatus: ClientOptions.nothingMatched)
+                }, exitStatus: CommandFailure.nothingMatched)
         }
         if json { return Terminal.write(SettingsReference.json(settings) + "\n") }
         Terminal.write(SettingsReference.text(settings, width: Terminal.width))

@@ -119,7 +119,7 @@ struct RemoveUser: ParsableCommand {
         }
         guard wasThere else {
             Terminal.writeError("larder: no user is called \(SettingsProblem.quoted(name)) in \(stored.path)")
-            throw ExitCode(ClientOptions.nothingMatched)
+            throw ExitCode(CommandFailure.nothingMatched)
         }
         Terminal.write(
             "\(Outline.printable(name)) was removed from \(Outline.printable(stored.path)); "

@@ -74,13 +74,7 @@ package struct SettingsLoader: Sendable {
         var reader = SettingsReader()
         var settings = isYAML ? SettingsCatalogue.read(tree, &reader) : Settings()
         let origins = PresetOrigins(written: written, expanded: tree)
-        // References are resolved before it is known in which setting they are.
-        problems = problems.map { problem in
-            guard problem.setting.isEmpty, let setting = reader.unresolved[problem.place] else { return problem }
-            var problem = problem
-            problem.setting = setting
-            return origins.asWritten(problem)
-        }
+        problems = problems.map { reader.named($0).map(origins.asWritten) ?? $0 }
         problems += reader.problems.map(origins.asWritten)
         declare(in: &settings)
         problems += namesakes

@@ -72,6 +72,8 @@ struct CommandFailure: Error, CustomStringConvertible {
     var advice: String?
     /// The exit status of the command.
     var exitStatus: Int32
+    /// The exit status of a command that matched nothing.
+    static let nothingMatched: Int32 = 2
     /// The status of the daemon's answer, where that says why.
     private var answered: Int?
 
@@ -94,7 +96,7 @@ struct CommandFailure: Error, CustomStringConvertible {
             return try body()
         } catch let failure as CommandFailure where failure.answered == 404 {
             var failure = failure
-            failure.exitStatus = ClientOptions.nothingMatched
+            failure.exitStatus = CommandFailure.nothingMatched
             throw failure
         }
     }

@@ -36,7 +36,7 @@ extension Proxy {
 
     /// Wipes all of a service. All of it now, not later, so that nothing is touched that begins after this call. In memory
     /// first, so that no load under way is stored after the removal; and again, for what was read from the disk in
-    /// between. What is in memory for the service at a former base URL is wiped too, as it may be there again.
+    /// between. That goes for Resources at a former base URL of the service too: it may be there again.
     package func wipe(_ service: RoutedService) {
         func wipeInMemory() {
             registry.forEach { resource in if resource.service.name == service.name { wipe(resource) } }

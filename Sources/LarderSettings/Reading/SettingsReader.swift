@@ -49,6 +49,14 @@ package struct SettingsReader {
     /// Leaves out the setting being read, as a reference in it could not be resolved.
     mutating func leave(_ node: SettingNode) { unresolved[node.place] = setting }
 
+    /// A problem of a reference with the name of its setting: when it was resolved, that was not known. Nil for others.
+    package func named(_ problem: SettingsProblem) -> SettingsProblem? {
+        guard problem.setting.isEmpty, let setting = unresolved[problem.place] else { return nil }
+        var problem = problem
+        problem.setting = setting
+        return problem
+    }
+
     /// Whether a setting is there and was not read, which has been reported: it is not missing, too.
     package func isReported(_ setting: String) -> Bool {
         unresolved.values.contains(setting) || problems.contains { $0.setting == setting }

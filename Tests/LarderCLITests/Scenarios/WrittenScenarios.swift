@@ -155,7 +155,7 @@ struct WrittenScenarios {
             // The base URL is a fence then: what is beside it is nobody's.
             #expect(try await scene.get("/v2/a").status == 403)
             for (target, status) in [
-                ("http://localhost:\(scene.origin.port)/v1/a", 403), ("/http/\(scene.origin.authority)/v2/a", 404),
+                ("http://localhost:\(scene.origin.port)/v1/a", 403), ("/http/\(scene.origin.authority)/v2/a", 403),
                 ("/api/a", 200), ("/api/../v2/a", 200),
             ] {
                 let client = try await scene.client()

@@ -81,7 +81,7 @@ struct UsersTests {
         #expect(mkfifo(pipe, 0o600) == 0)
         for (yaml, setting) in [
             ("access:\n  users: PIPE\n", "access.users"), ("access:\n  users: /dev/zero\n", "access.users"),
-            ("admin:\n  token: ${file:PIPE}\n", ""), ("upstream:\n  caFile: PIPE\n", "upstream.caFile"),
+            ("admin:\n  token: ${file:PIPE}\n", "admin.token"), ("upstream:\n  caFile: PIPE\n", "upstream.caFile"),
             ("tls:\n  listen: 127.0.0.1:0\n  certificate: PIPE\n  key: PIPE\n", "tls.certificate"),
             ("services:\n  a: { baseURL: \"https://a.test/\", tls: { caFile: PIPE } }\n", "services.a.tls.caFile"),
         ] {
