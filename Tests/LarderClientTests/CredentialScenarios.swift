@@ -177,15 +177,16 @@ struct CredentialScenarios {
     @Test func `a refresh of another user is another credential, and so is none`() async throws {
         try await VariableScenarios.run(service: { $0.privacy = .private }, block: VariableScenarios.refresh) {
             (scene) async throws in
-            scene.origin.answer(VariableScenarios.echo)
-            _ = try await scene.get("/a")
+            scene.origin.answer(Self.refusing)
+            #expect(try await scene.get("/b").text == "Bearer renewed")
+            #expect(try await scene.get("/a").text == "Bearer renewed")
             try await Self.literal(scene) { service in
                 guard var rule = service.configure[0].decorate.refresh?.value else { return }
                 rule.url = RefreshURL("/token?of=bob") ?? rule.url
                 service.configure[0].decorate.refresh = .set(rule)
             }
-            _ = try await scene.getStored("/a")
-            #expect(scene.origin.count(of: "/a") == 2)
+            // Nor is a token that the former refresh got.
+            #expect(try await scene.getStored("/a").text == "Bearer one")
             try await Self.literal(scene) { service in
                 service.configure {
                     $0.pattern.match = "/a"
@@ -193,6 +194,30 @@ struct CredentialScenarios {
                 }
             }
             #expect(try await scene.get("/a").text == "nobody")
+        }
+    }
+
+    @Test func `a token that was got with a former password is not that of the next one`() async throws {
+        let password = VariableScenarios.variable("password", "flour")
+        try await VariableScenarios.run(
+            service: { $0.privacy = .private },
+            block: { block in
+                VariableScenarios.refresh(&block)
+                guard var rule = block.decorate.refresh?.value else { return }
+                rule.json = [RefreshParameter(name: "password", value: Secret([.variable("password")]))]
+                block.decorate.refresh = .set(rule)
+            }
+        ) { (scene) async throws in
+            scene.origin.answer(Self.refusing)
+            try await scene.reload { $0.variables.append(password) }
+            #expect(try await scene.get("/b").text == "Bearer renewed")
+            #expect(try await scene.get("/a").text == "Bearer renewed")
+            let variables = try #require(scene.proxy.configuration.variables)
+            #expect(await variables.set([("password", Secret("salt"))], at: scene.proxy.now) == ["password"])
+            #expect(try await scene.get("/a").text == "Bearer one")
+            #expect(try await scene.get("/b").text == "Bearer renewed")
+            try await scene.reload { $0.variables[1].initial = Secret("sugar") }
+            #expect(try await scene.get("/a").text == "Bearer one")
         }
     }
 

@@ -24,7 +24,9 @@ package final class Daemon: Sendable {
         var lasting = try Lasting(settings)
         lasting.clock = DaemonClock(time)
         lasting.users = try Daemon.gate(settings.access, after: nil)
-        lasting.variables.declare(settings.variables, at: Timestamp(nanoseconds: time.now()))
+        lasting.variables.declare(
+            settings.variables, rules: settings.services.flatMap(\.refreshRules),
+            at: Timestamp(nanoseconds: time.now()))
         let store = try Daemon.openStore(settings, time: time, logger: logger)
         if let store { lasting.identities = try InstallationKey.digest(in: store) }
         let interception = Interception(keeper: store.map { AuthorityFiles(directory: $0.directory) })
@@ -59,7 +61,8 @@ package final class Daemon: Sendable {
             try lasting.serve(applied.tls)
             try proxy.interception.prepare(for: applied, now: proxy.now)
             lasting.users = users
-            lasting.variables.declare(applied.variables, at: proxy.now)
+            lasting.variables.declare(
+                applied.variables, rules: applied.services.flatMap(\.refreshRules), at: proxy.now)
             // Applied under the lock, so that an older configuration cannot replace a newer one.
             proxy.apply(Daemon.configuration(applied, &lasting, asksPrograms: true))
             lasting.credentials.adopt(by: proxy, lasting.identities)

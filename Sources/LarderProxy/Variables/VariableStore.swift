@@ -22,6 +22,8 @@ package final class VariableStore: Sendable {
 
     private struct State {
         var variables: [String: Variable] = [:]
+        /// The refreshes that give variables new values.
+        var rules: [RefreshRule] = []
         var gates: [String: RefreshGate] = [:]
         var apply: (@Sendable ([String]) async -> Void)?
     }
@@ -66,10 +68,14 @@ package final class VariableStore: Sendable {
 
     // MARK: Changing
 
-    /// Adopts the declarations of a configuration.
-    package func declare(_ settings: [VariableSettings], at now: Timestamp) {
+    /// Adopts the declarations of a configuration. Values that were got by a refresh which it has no more, or by one whose
+    /// request has other values now, are another user's: what was given before counts again.
+    ///
+    /// - Parameter rules: the refreshes of its services.
+    package func declare(_ settings: [VariableSettings], rules: [RefreshRule] = [], at now: Timestamp) {
         state.withLock { state in
             var variables: [String: Variable] = [:]
+            var changed: Set<String> = []
             for setting in settings {
                 guard var known = state.variables[setting.name] else {
                     variables[setting.name] = Variable(
@@ -79,12 +85,37 @@ package final class VariableStore: Sendable {
                 if known.settings.initial?.reveal() != setting.initial?.reveal(), let initial = setting.initial {
                     _ = VariableStore.change(&known, to: initial, at: now)
                     known.given = initial
+                    changed.insert(setting.name)
                 }
                 known.settings = setting
                 variables[setting.name] = known
             }
             state.variables = variables
+            let gone = state.rules.filter { !rules.contains($0) }
+            state.rules = rules
+            let names = gone.flatMap(\.variables) + VariableStore.renewed(after: changed, state)
+            _ = VariableStore.withdraw(names.filter { !changed.contains($0) }, at: now, &state)
         }
+    }
+
+    /// The variables that refreshes gave values for whom these variables stood.
+    private static func renewed(after changed: Set<String>, _ state: State) -> [String] {
+        state.rules.filter { !$0.requestVariables.isDisjoint(with: changed) }.flatMap(\.variables)
+    }
+
+    /// Has the last given values count instead of those that refreshes got. Returns the names of the variables that
+    /// changed.
+    private static func withdraw(_ names: [String], at now: Timestamp, _ state: inout State) -> [String] {
+        var changed: [String] = []
+        for name in Set(names) {
+            guard var variable = state.variables[name], variable.value != variable.given else { continue }
+            variable.value = variable.given
+            variable.generation += 1
+            variable.changedAt = now
+            state.variables[name] = variable
+            changed.append(name)
+        }
+        return changed
     }
 
     private static func change(_ variable: inout Variable, to value: Secret, at now: Timestamp) -> Bool {
@@ -120,10 +151,13 @@ package final class VariableStore: Sendable {
     /// are ignored.
     @discardableResult
     package func set(_ values: [(name: String, value: Secret)], at now: Timestamp) async -> [String] {
-        let (changed, apply) = state.withLock { state in
-            (VariableStore.change(values, isGiven: true, at: now, &state), state.apply)
+        let (changed, withdrawn, apply) = state.withLock { state in
+            let changed = VariableStore.change(values, isGiven: true, at: now, &state)
+            let renewed = VariableStore.renewed(after: Set(changed), state)
+            let withdrawn = VariableStore.withdraw(renewed.filter { !changed.contains($0) }, at: now, &state)
+            return (changed, withdrawn, state.apply)
         }
-        if !changed.isEmpty { await apply?(changed) }
+        if !changed.isEmpty { await apply?(changed + withdrawn) }
         return changed
     }
 

@@ -27,9 +27,12 @@ package struct RefreshRule: Sendable, Equatable {
     package var variables: [String] { store.map(\.variable) }
 
     /// Those, and the ones that the request has.
-    package var usedVariables: Set<String> {
+    package var usedVariables: Set<String> { requestVariables.union(variables) }
+
+    /// The variables that the request has: by them the origin knows whose credential it renews.
+    package var requestVariables: Set<String> {
         let secrets = (json + form).map(\.value) + headers.compactMap(\.value)
-        return Set(variables + secrets.flatMap(\.variables))
+        return Set(secrets.flatMap(\.variables))
     }
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ServiceSettings {
+    /// The refreshes of its blocks.
+    package var refreshRules: [RefreshRule] { configure.compactMap { $0.decorate.refresh?.value } }
+
     /// The variables in request fields, in the order of their names.
     package var variablesInFields: [String] {
         Set(configure.flatMap(\.headers).flatMap { $0.value?.variables ?? [] }).sorted()
