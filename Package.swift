@@ -236,7 +236,8 @@ let package = Package(
             dependencies: ["LarderUpstream", "LarderHTTP", "LarderIO", "LarderRules", "LarderTesting", "LarderPeers"],
             swiftSettings: swiftSettings),
         .testTarget(
-            name: "LarderSettingsTests", dependencies: ["LarderSettings", "LarderHTTP", "LarderIO"],
+            name: "LarderSettingsTests",
+            dependencies: ["LarderSettings", "Larder", "LarderUpstream", "LarderHTTP", "LarderIO"],
             swiftSettings: swiftSettings),
         .testTarget(
             name: "LarderProxyTests",

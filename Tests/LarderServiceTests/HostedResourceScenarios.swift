@@ -46,6 +46,25 @@ struct HostedResourceScenarios {
         }
     }
 
+    @Test func `EC-14 a cache has nothing of the former user of a service with credentials of its own`() async throws {
+        let cache = RecordingCache<JSONValue>()
+        try await runParsed(cache, privacy: .private) { (scene, service) async throws in
+            scene.origin.answer { .ok(Self.fresh, Self.json, content: "[\"\($0["Authorization"] ?? "nobody")\"]") }
+            for user in ["ann", "bob"] {
+                let bearer = HeaderEdit(name: .authorization, value: Secret(user))
+                try await scene.reload { settings in
+                    settings.services[0].configure = []
+                    settings.services[0].configure { $0.headers = [bearer] }
+                }
+                await service.finishCacheWork()
+                #expect(try await scene.getStored("/a").text == "[\"\(user)\"]")
+                // Nothing in memory.
+                try await scene.restart()
+                #expect(try await scene.getStored("/b").text == "[\"\(user)\"]")
+            }
+        }
+    }
+
     // MARK: Reading and writing
 
     @Test func `EC-02 EC-17 clients get what a cache has when memory has nothing, and loads fill it`() async throws {

@@ -4,6 +4,7 @@ import Larder
 import LarderHTTP
 import LarderIO
 import LarderProxy
+import LarderSettings
 
 /// The state of https interception: the local CA, intercepted connections, and tunnels with their reasons.
 struct InterceptionReport: Sendable {
@@ -25,8 +26,8 @@ struct InterceptionReport: Sendable {
     var tunnels: [Tunnel]
     var totals: [TunnelReason: (requests: UInt64, octets: UInt64)]
     var retreats: [(client: String, host: String, left: Duration)]
-    /// The gateway's URL for clients on this machine.
-    var gateway: String
+    /// The gateway's authority for clients on this machine; nil where it does not lead to any host.
+    var gateway: String?
 
     /// The most hosts listed.
     static let limit = 100
@@ -50,7 +51,9 @@ struct InterceptionReport: Sendable {
         totals = table.totals
         retreats = interception.retreats(now: proxy.monotonicNow).prefix(InterceptionReport.limit)
             .map { ($0.key.shown, "\($0.key.authority)", $0.left) }.sorted { ($0.1, $0.0) < ($1.1, $1.0) }
-        gateway = proxy.addresses.first { !$0.isUnix }.map { "localhost:\($0.port)" } ?? "localhost:3128"
+        if proxy.configuration.settings.gateway.anyHost {
+            gateway = proxy.addresses.first { !$0.isUnix }.map { "localhost:\($0.port)" } ?? "localhost:3128"
+        }
     }
 
     var json: JSONValue {
@@ -87,13 +90,12 @@ struct InterceptionReport: Sendable {
     /// Settings that make the host's responses cacheable, ready to be pasted.
     private func waysOut(of line: TunnelTable.Line) -> [String] {
         let host = line.authority.port == 443 ? line.authority.host : "\(line.authority)"
-        let base = "http://\(gateway)/https/\(host)/"
+        let base = gateway.map { ["http://\($0)/https/\(host)/"] } ?? []
         switch line.reason {
-        case .notListed: return ["intercept: { hosts: [\"\(host)\"] }", base]
-        case .excluded, .overTLS: return [base]
-        case .refused: return ["larder trust", base]
+        case .notListed: return ["intercept: { hosts: [\"\(host)\"] }"] + base
+        case .excluded, .overTLS: return base
+        case .refused, .noCertificate: return ["larder trust"] + base
         case .otherProtocol, .clientCertificate: return []
-        case .noCertificate: return ["larder trust", base]
         }
     }
 

@@ -44,6 +44,8 @@ package final class RoutedService: Sendable {
     let identity: Identity?
     /// Whether a program decides for some of its URLs whether users are separated.
     private let saysPrivacyByURL: Bool
+    /// Whether caches of the program's own may be used at all.
+    private let mayHaveOwnCaches: Bool
     /// Whether the octets of a request and the kind of its client determine the partition.
     let isKeyedByHead: Bool
     private let targets: [FieldName]
@@ -91,6 +93,9 @@ package final class RoutedService: Sendable {
         usesVariables = !settings.usedVariables.isEmpty
         ownCredentials = settings.credentials(
             variables, certificate: tls?.certificate, saysPrivacyByURL: saysPrivacyByURL)
+        mayHaveOwnCaches =
+            settings.declare != nil && !usesVariables
+            && !settings.hasCredentials(certificate: tls?.certificate, saysPrivacyByURL: saysPrivacyByURL)
         configuredCredentials = variables.octets(of: settings.variablesInFields)
         self.targets = targets
         self.identities = identities
@@ -209,7 +214,7 @@ package final class RoutedService: Sendable {
     /// Whether caches of the program's own may contain responses for a URL. Those of a service that sends credentials of
     /// the configuration file would outlive them.
     func hasOwnCaches(for url: TargetURI) -> Bool {
-        settings.declare != nil && !usesVariables && configuration(for: url, method: .get).hasOwnCaches
+        mayHaveOwnCaches && configuration(for: url, method: .get).hasOwnCaches
     }
 
     /// - Parameter isStoreRead: whether the store is known not to contain it.

@@ -3,13 +3,14 @@
 import Larder
 import LarderHTTP
 import LarderRules
+import LarderUpstream
 
 extension ServiceSettings {
     /// The state that the service's stored responses go with, in an unambiguous form: once it is another, they are another
     /// user's. Nil where they go with nothing.
     ///
     /// These are the credentials of the service's own, unless its responses are for everyone: fields with a credential's
-    /// name or with variables and what they are for, and its certificate; and the variables with `wipeAll`. A new value
+    /// name or with values from elsewhere and what they are for, its certificate, and its user at a proxy of its own; and the variables with `wipeAll`. A new value
     /// that `refreshToken` got is the same user's, so there the value counts that it was got with.
     ///
     /// - Parameters:
@@ -20,8 +21,7 @@ extension ServiceSettings {
     ) -> [UInt8]? {
         // The variables' values are part of each identity where users are apart.
         let given = privacy == .partitioned ? VariableValues() : values.given
-        let isForEveryone = privacy == .shared && !saysPrivacyByURL
-        var octets = isForEveryone ? [] : ownCredentials(given, certificate)
+        var octets = isForEveryone(saysPrivacyByURL) ? [] : ownCredentials(given, certificate)
         for name in usedVariables.sorted() where values.isWiping(name) {
             octets += VariableValues.octets(of: name, values[name] ?? "")
         }
@@ -29,6 +29,13 @@ extension ServiceSettings {
         if privacy == .private { octets += VariableValues.octets(of: "privacy", privacy.rawValue) }
         return octets.isEmpty ? nil : octets
     }
+
+    /// Whether the service sends credentials of its own for responses that are not for everyone.
+    package func hasCredentials(certificate: String? = nil, saysPrivacyByURL: Bool = false) -> Bool {
+        !isForEveryone(saysPrivacyByURL) && !ownCredentials(VariableValues(), certificate).isEmpty
+    }
+
+    private func isForEveryone(_ saysPrivacyByURL: Bool) -> Bool { privacy == .shared && !saysPrivacyByURL }
 
     private func ownCredentials(_ values: VariableValues, _ certificate: String?) -> [UInt8] {
         var octets: [UInt8] = []
@@ -49,6 +56,7 @@ extension ServiceSettings {
             if octets.count > before { tell("for", block.scope) }
         }
         if let certificate { tell("certificate", certificate) }
+        if case .proxy(let address) = parent, let user = address.authorization { tell("parent", user) }
         return octets
     }
 }
