@@ -47,22 +47,15 @@ extension AdminPages {
 }
 
 extension AdminParameters {
-    /// A lifetime in the format of the configuration; at least a second, the unit of HTTP.
     fileprivate func lifetime(_ name: String) throws(Problem) -> Duration? {
         guard let text = text(name) else { return nil }
-        let range = Duration.seconds(1)...Override.longestLifetime
-        let read = UnitText.duration.read(text)
-        if case .success(let nanoseconds) = read, range.contains(.nanoseconds(nanoseconds)) {
-            return .nanoseconds(nanoseconds)
+        do throws(Override.NotALifetime) {
+            return try Override.lifetime(text)
+        } catch {
+            throw .badParameter(
+                "‘\(name)’ is ‘\(text.prefix(60))’; \(Override.NotALifetime.expected) was expected.",
+                advice: error.suggestion.map { "Did you mean ‘\($0)’?" }
+                    ?? "Write it as ‘10 min’ or ‘1 h’, or leave it out.")
         }
-        var meant: String?
-        switch read {
-        case .failure(.noUnit(let suggestion)): meant = suggestion
-        case .failure(.unknownUnit(_, let suggestion)): meant = suggestion
-        default: meant = nil
-        }
-        throw .badParameter(
-            "‘\(name)’ is ‘\(text.prefix(60))’; a duration from 1 s to 365 days with its unit was expected.",
-            advice: meant.map { "Did you mean ‘\($0)’?" } ?? "Write it as ‘10 min’ or ‘1 h’, or leave it out.")
     }
 }

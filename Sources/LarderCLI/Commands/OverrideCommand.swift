@@ -43,23 +43,15 @@ struct OverrideCommand: ParsableCommand {
         if let type, MediaType(type) == nil {
             throw ValidationError("found --type \(type); expected one like application/json")
         }
-        if let lifetime { try OverrideCommand.check(lifetime) }
-    }
-
-    /// The daemon's bounds, too: a mistake is told before the content is read.
-    private static func check(_ lifetime: String) throws {
-        let read = UnitText.duration.read(lifetime)
-        let range = Duration.seconds(1)...Override.longestLifetime
-        if case .success(let nanoseconds) = read, range.contains(.nanoseconds(nanoseconds)) { return }
-        var meant: String?
-        switch read {
-        case .failure(.noUnit(let suggestion)): meant = suggestion
-        case .failure(.unknownUnit(_, let suggestion)): meant = suggestion
-        default: meant = nil
+        // The daemon's bounds, too: a mistake is told before the content is read.
+        guard let lifetime else { return }
+        do throws(Override.NotALifetime) {
+            _ = try Override.lifetime(lifetime)
+        } catch {
+            throw ValidationError(
+                "found --for \(Outline.printable(lifetime)); expected \(Override.NotALifetime.expected)"
+                    + (error.suggestion.map { "; did you mean '\($0)'?" } ?? ", as '10 min'"))
         }
-        throw ValidationError(
-            "found --for \(Outline.printable(lifetime)); expected a duration from 1 s to 365 days with its unit"
-                + (meant.map { "; did you mean '\($0)'?" } ?? ", as '10 min'"))
     }
 
     func run() throws {

@@ -42,8 +42,7 @@ extension InboundSender {
         // A signature for GET is not always valid for HEAD. Then the client gets the origin's own answer.
         if request.head.method == .head, response.head.status.isError { return first }
         if redirects > 0 {
-            redirectsAreKept = followed.areKept(beside: response.head.status)
-            response.head.fields = followed.fields(
+            (response.head.fields, redirectsAreKept) = followed.fields(
                 of: response.head, validating: client.stored, at: context.now())
         }
         added.fields.forEachLine { _, spelling, value in

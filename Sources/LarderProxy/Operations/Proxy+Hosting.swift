@@ -34,25 +34,26 @@ extension Proxy {
         }
     }
 
-    /// Wipes all of a service. All of it now, not later, so that nothing is touched that begins after this call. In memory
-    /// first, so that no load under way is stored after the removal; and again, for what was read from the disk in
-    /// between. That goes for Resources at a former base URL of the service too: it may be there again.
+    /// Wipes all of a service. That goes for Resources at a former base URL of it too: it may be there again.
     package func wipe(_ service: RoutedService) {
-        func wipeInMemory() {
+        wipe(service, nil) {
             registry.forEach { resource in if resource.service.name == service.name { wipe(resource) } }
             registry.forgetUnstored()
         }
-        wipeInMemory()
-        wipeStored(service, nil)
-        wipeInMemory()
     }
 
-    /// The same with those for which `isMatch` is true.
+    /// Wipes those of a service's Resources for which `isMatch` is true.
     package func wipe(_ service: RoutedService, where isMatch: @escaping @Sendable (Resource) -> Bool) {
         let matches = matches(in: service, where: isMatch)
-        wipeInMemory(service) { matches[$0] }
+        wipe(service, matches) { wipeInMemory(service) { matches[$0] } }
+    }
+
+    /// Wipes all of it now, not later, so that nothing is touched that begins after this call. In memory first, so that
+    /// no load under way is stored after the removal; and again, for what was read from the disk in between.
+    private func wipe(_ service: RoutedService, _ matches: Matches?, inMemory wipeInMemory: () -> Void) {
+        wipeInMemory()
         wipeStored(service, matches)
-        wipeInMemory(service) { matches[$0] }
+        wipeInMemory()
     }
 
     /// Asks about all Resources in memory, as they are now.

@@ -21,7 +21,6 @@ package struct Override: Sendable {
 
     /// The lifetime if nothing specifies one: that of a service's data.
     package static let usualLifetime = Duration.seconds(30)
-    package static let longestLifetime = Duration.seconds(365 * 86_400)
 }
 
 extension Proxy {

@@ -32,29 +32,26 @@ package struct FollowedRedirects {
     /// - The fields in any `Vary` (§4.1).
     ///
     /// - Parameter stored: the fields that a 304 is about.
-    package func fields(of response: ResponseHead, validating stored: Fields? = nil, at now: Timestamp) -> Fields {
-        guard !hops.isEmpty else { return response.fields }
+    /// - Returns: also whether each redirect may be kept for other requests like this one, beside such a response.
+    package func fields(
+        of response: ResponseHead, validating stored: Fields? = nil, at now: Timestamp
+    ) -> (fields: Fields, redirectsAreKept: Bool) {
+        guard !hops.isEmpty else { return (response.fields, true) }
         var fields = response.fields
         if response.status == 304, let stored {
             for name in [.cacheControl, .expires, .vary] + policy.targets where !fields.contains(name) {
                 stored.forEach(name) { fields.append(name, bytes: $0) }
             }
         }
-        restrict(&fields, status: response.status == 304 ? 200 : response.status, at: now)
+        let areKept = restrict(&fields, status: response.status == 304 ? 200 : response.status, at: now)
         vary(&fields)
-        return fields
+        return (fields, areKept)
     }
 
     // MARK: Cache-Control
 
-    /// Whether each redirect may be kept for other requests like this one, beside a final response with that status.
-    package func areKept(beside status: Status) -> Bool {
-        hops.allSatisfy { hop in
-            if case .none = term(of: hop.head, beside: status, at: hop.time) { false } else { true }
-        }
-    }
-
-    private func restrict(_ fields: inout Fields, status: Status, at now: Timestamp) {
+    /// Returns whether each redirect allows it to be stored.
+    private func restrict(_ fields: inout Fields, status: Status, at now: Timestamp) -> Bool {
         let isStored = isStorable(fields, status: status, at: now)
         var flags: CacheControl.Response.Flags = []
         var left: Duration?
@@ -85,7 +82,7 @@ package struct FollowedRedirects {
             added.append("max-age=\(max(.zero, limit).wholeSeconds)")
             dropped.formUnion(["s-maxage", "immutable", "stale-while-revalidate", "stale-if-error"])
         }
-        guard !added.isEmpty else { return }
+        guard !added.isEmpty else { return isAllowed }
         dropped.formUnion(added.map { String($0.prefix { $0 != "=" }) })
         for name in [.cacheControl] + policy.targets where name == .cacheControl || fields.contains(name) {
             let kept = IgnoredRequest.members(of: fields[name] ?? "").filter { member in
@@ -93,6 +90,7 @@ package struct FollowedRedirects {
             }
             fields[name] = (kept.map(String.init) + added).joined(separator: ", ")
         }
+        return isAllowed
     }
 
     /// The name of a directive; with an argument only if it applies to the whole response nevertheless.

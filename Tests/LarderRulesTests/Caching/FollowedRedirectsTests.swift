@@ -14,7 +14,8 @@ struct FollowedRedirectsTests {
         var followed = FollowedRedirects(of: request, to: try TargetURI("http://a.example/a"), policy: policy)
         for hop in hops { followed.append(ResponseHead(status: redirect, fields: Fields(lines: hop)), at: epoch) }
         return followed.fields(
-            of: ResponseHead(status: status, fields: Fields(lines: final)), validating: stored, at: epoch)
+            of: ResponseHead(status: status, fields: Fields(lines: final)), validating: stored, at: epoch
+        ).fields
     }
 
     private func control(
@@ -27,7 +28,7 @@ struct FollowedRedirectsTests {
             followed.append(ResponseHead(status: redirect, fields: fields), at: epoch)
         }
         let response = ResponseHead(status: 200, fields: ["Cache-Control": final, "Age": String(age)])
-        let value = followed.fields(of: response, at: epoch)[.cacheControl] ?? ""
+        let value = followed.fields(of: response, at: epoch).fields[.cacheControl] ?? ""
         return Set(value.split(separator: ",").map { String($0.drop { $0 == " " }) })
     }
 
@@ -76,7 +77,7 @@ struct FollowedRedirectsTests {
                 let fields = control.isEmpty ? Fields() : ["Cache-Control": control]
                 followed.append(ResponseHead(status: status, fields: fields), at: epoch)
             }
-            return followed.areKept(beside: 200)
+            return followed.fields(of: ResponseHead(status: 200), at: epoch).redirectsAreKept
         }
         #expect(try areKept())
         #expect(try areKept((302, "max-age=60"), (301, "")))
