@@ -49,13 +49,7 @@ public struct Timestamp: Hashable, Comparable, Sendable {
 extension Duration {
     /// The duration in nanoseconds, saturated to what 64 bits hold (292 years).
     @inlinable
-    public var wholeNanoseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        if overflow { return seconds < 0 ? .min : .max }
-        let (sum, carried) = product.addingReportingOverflow(attoseconds / 1_000_000_000)
-        return carried ? (seconds < 0 ? .min : .max) : sum
-    }
+    public var wholeNanoseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000) }
 
     /// The duration in whole seconds, rounded toward zero.
     @inlinable

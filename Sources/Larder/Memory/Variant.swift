@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import LarderHTTP
+import LarderIO
 package import LarderRules
-import Synchronization
 
 /// One stored representation of a Resource, ready to be sent: the metadata that the rules use, its content, and its
 /// head as octets.
@@ -29,7 +29,7 @@ package final class Variant: Sendable {
     /// Whether it is the content of a write that the origin accepted, and not a response to GET. In memory only.
     package let isWritten: Bool
     private let via: String
-    private let lazyHead = AtomicLazyReference<ContentChunk>()
+    private let lazyHead = OnceReference<ContentChunk>()
 
     /// - Parameters:
     ///   - content: of the response for clients.

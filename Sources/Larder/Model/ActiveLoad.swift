@@ -34,8 +34,8 @@ package final class ActiveLoad: Sendable {
     private let window: Int
     private let registry: Registry?
     private let onCancel: CancelAction
-    private let sharedLoad = AtomicLazyReference<SharedLoad>()
-    private let programs = AtomicLazyReference<ProgramLoad>()
+    private let sharedLoad = OnceReference<SharedLoad>()
+    private let programs = OnceReference<ProgramLoad>()
     private let generation = Atomic<UInt64>(0)
     private let invalidationSequence = Atomic<UInt64>(0)
     private let outdated = Atomic<Bool>(false)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package import LarderHTTP
 import LarderIO
-import Synchronization
 
 /// One piece of configuration: what it applies to and what it changes.
 package struct ConfigurationEntry: Sendable {
@@ -77,7 +76,7 @@ package final class ConfigurationSet: Sendable {
     package let defaults: Configuration
     private let computed = OnceMap<Selection, FrozenConfiguration>()
     /// The configuration of every URL and method, where all entries apply to all of them.
-    private let uniform = AtomicLazyReference<FrozenConfiguration>()
+    private let uniform = OnceReference<FrozenConfiguration>()
     private let isUniform: Bool
 
     /// Some of the entries, a bit for each.

@@ -2,7 +2,6 @@
 public import LarderHTTP
 import LarderIO
 import LarderRules
-import Synchronization
 
 /// One URL of a service and its state: the latest data, the latest error, whether a load is in progress, whether the
 /// data is up to date.
@@ -21,7 +20,7 @@ public final class Resource: Sendable {
     public let partition: Partition
     /// The resource's state, for programs and for clients of a daemon.
     package let memory: ResourceMemory
-    private let lazyTurns = AtomicLazyReference<TurnQueue>()
+    private let lazyTurns = OnceReference<TurnQueue>()
 
     /// The queue on which observers and hooks are called.
     var turns: TurnQueue { lazyTurns.load() ?? lazyTurns.storeIfNil(TurnQueue()) }

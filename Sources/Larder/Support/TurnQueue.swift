@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import DequeModule
 import LarderIO
-import Synchronization
 
 /// Runs calls to hooks and observers one after the other, in order, without a thread of its own: the posting thread
 /// runs the queue until it is empty, unless another thread already does.
@@ -28,7 +27,7 @@ package final class TurnQueue: Sendable {
     }
 
     private let state = Lock(State())
-    private let lazyDelivery = AtomicLazyReference<IsolatedDelivery>()
+    private let lazyDelivery = OnceReference<IsolatedDelivery>()
 
     /// For calls on actors.
     var delivery: IsolatedDelivery { lazyDelivery.load() ?? lazyDelivery.storeIfNil(IsolatedDelivery()) }

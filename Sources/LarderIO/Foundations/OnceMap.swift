@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Synchronization
-
 /// A map that only grows and is read without a lock: for what is computed once for each of a few keys and looked up by
 /// every request.
 ///
@@ -9,7 +7,7 @@ public import Synchronization
 public final class OnceMap<Key: Hashable & Sendable, Value: AnyObject & Sendable>: Sendable {
     @usableFromInline
     final class Link: Sendable {
-        @usableFromInline let next = AtomicLazyReference<Entry>()
+        @usableFromInline let next = OnceReference<Entry>()
     }
 
     @usableFromInline

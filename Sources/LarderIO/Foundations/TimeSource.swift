@@ -44,12 +44,7 @@ package struct SystemTime: TimeSource {
 
 extension Duration {
     /// Nanoseconds, saturated to 64 bits.
-    var clampedNanoseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        let (sum, carried) = product.addingReportingOverflow(attoseconds / 1_000_000_000)
-        return overflow || carried ? (seconds < 0 ? .min : .max) : sum
-    }
+    var clampedNanoseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000) }
 }
 
 extension Int64 {

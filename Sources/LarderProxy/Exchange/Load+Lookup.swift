@@ -35,10 +35,10 @@ extension Load {
             // If the representation has changed, the client may not want a part of it.
             head.fields[.ifRange] = ifRange
         }
-        asked.forwarded = head
+        asked.forwarded = copy head
         self.init(
             lookup.context, lookup.service, lookup.resource, asked.uri, configuration,
-            version: lookup.version, clientHead: client, request: head, content: lookup.keyed?.content,
+            version: lookup.version, clientHead: consume client, request: consume head, content: lookup.keyed?.content,
             validating: variant,
             // Parts of the origin's content are not parts of the pipeline's output.
             completing: configuration.mayTransform ? nil : parts, isBackground: isBackground,

@@ -19,15 +19,15 @@ extension LoopCounters {
             ForwardReason.allCases.map(Reason.forwarded) + StaleReason.allCases.map(Reason.stale)
             + UnstoredReason.all.map(Reason.unstored) + ProxyStatus.ErrorType.allCases.map(Reason.problem)
 
-        fileprivate static let places = Dictionary(
-            uniqueKeysWithValues: all.enumerated().map { ($0.element, $0.offset) })
+        // The hash of an enumeration with strings as raw values is that of the string: comparing a few takes less time.
+        fileprivate var place: Int? { Reason.all.firstIndex(of: self) }
     }
 
     package func count(_ reason: Reason) {
-        if let place = Reason.places[reason] { addReason(at: place) }
+        if let place = reason.place { addReason(at: place) }
     }
 
-    package func value(_ reason: Reason) -> UInt64 { Reason.places[reason].map { self.reason(at: $0) } ?? 0 }
+    package func value(_ reason: Reason) -> UInt64 { reason.place.map { self.reason(at: $0) } ?? 0 }
 
     /// Counts the reason of the outcome in `record`. A fresh hit has no reason, and costs nothing.
     func countReasons(of record: ExchangeRecord) {

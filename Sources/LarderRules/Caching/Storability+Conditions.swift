@@ -37,7 +37,7 @@ extension Storability {
             codes = UInt128(brief.codesHigh) << 64 | UInt128(brief.codesLow)
         }
 
-        fileprivate init(_ trial: Trial) {
+        fileprivate init(_ trial: borrowing Trial) {
             for (number, condition) in StorageCondition.allCases.enumerated() {
                 if !trial.holds(condition) { failed |= 1 << UInt16(number) }
                 if let field = trial.field(of: condition) { codes |= UInt128(code(of: field)) << UInt128(8 * number) }
@@ -106,6 +106,7 @@ extension Storability {
         private let responseTime: Timestamp
         private let directives: CacheControl.Response
         private let redirectsAreKept: Bool
+        private let asksNotToStore: Bool
 
         /// - Parameter redirectsAreKept: that each redirect on the way to the response may be kept (`FollowedRedirects`).
         package init(
@@ -113,6 +114,7 @@ extension Storability {
             responseTime: Timestamp, redirectsAreKept: Bool = true
         ) {
             self.redirectsAreKept = redirectsAreKept
+            asksNotToStore = CacheControl.Request(request.fields).noStore
             self.request = request
             self.target = target
             self.response = response
@@ -138,7 +140,7 @@ extension Storability {
             case .mustUnderstand:
                 !directives.flags.contains(.mustUnderstand) || Storability.isUnderstood(response.status)
             case .redirect: redirectsAreKept
-            case .requestNoStore: !CacheControl.Request(request.fields).noStore
+            case .requestNoStore: !asksNotToStore
             // For the sake of other caches, the directives of a response behind a redirect that is not kept forbid keeping it.
             case .noStore:
                 !redirectsAreKept || !directives.flags.contains(.noStore) || directives.flags.contains(.mustUnderstand)
