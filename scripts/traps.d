@@ -96,6 +96,6 @@ LarderTransformers/JQFrame.swift 5 1 4 a length that does not fit is none, and i
 LarderTransformers/JQInterpreter.swift 1 3 0 input is refused from 2^31 octets on
 LarderTransformers/JSONPointer.swift 2 1 4 an index is compared with the count
 Larder/Entity/ImageInfo.swift 17 4 6 offsets are compared with the count before the octets behind them are read; numbers have at most 4 octets
-LarderHTTP/JSON/JSONScanner.swift 16 1 13 positions stay below the count, which each step compares first; depth is bounded, an escape has four digits
+LarderHTTP/JSON/JSONScanner.swift 17 1 13 positions stay below the count, which each step compares first; depth is bounded, an escape has four digits
 Larder/Memory/ContentWindow.swift 18 5 6 lengths of chunks in memory, found by halving
 Larder/URLs/DomainName.swift 23 3 0 labels are short; the one product reports overflow

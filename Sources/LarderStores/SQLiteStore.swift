@@ -13,10 +13,13 @@ import LarderIO
 package final class SQLiteStore: Sendable {
     let core: StoreCore
     private let writer: Thread
+    /// Whether there was no database before it was opened.
+    package let isNew: Bool
 
-    private init(core: StoreCore, writer: Thread) {
+    private init(core: StoreCore, writer: Thread, isNew: Bool) {
         self.core = core
         self.writer = writer
+        self.isNew = isNew
     }
 
     /// Opens the store in a directory, which is created if it is missing, and refused if other users may write to it or
@@ -30,6 +33,7 @@ package final class SQLiteStore: Sendable {
         try check(settings)
         try makeDirectories(settings.path)
         let core = StoreCore(settings: settings, directory: try directory(at: settings.path), report: events)
+        let isNew = access(core.databasePath, F_OK) != 0
         do {
             try core.files.prepare()
             try core.files.discardSpool()
@@ -53,7 +57,7 @@ package final class SQLiteStore: Sendable {
         }
         isOpen.wait { $0 ? .done(()) : .wait(until: nil) }
         core.loadInBackground()
-        return SQLiteStore(core: core, writer: writer)
+        return SQLiteStore(core: core, writer: writer, isNew: isNew)
     }
 
     deinit {

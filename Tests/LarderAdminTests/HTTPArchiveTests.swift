@@ -224,4 +224,14 @@ struct HTTPArchiveTests {
         let export = RecordingExport(Recording(name: "one", [Self.exchange]), walkers: walkers) { true }
         await #expect(throws: RecordingExport.Ending.self) { try await export.next() }
     }
+
+    @Test func `an archive of more values than requests need is refused before it takes memory`() {
+        let entries = String(repeating: #"{"a":{"b":{}}},"#, count: 30)
+        let archive = Array(#"{"log":{"entries":[\#(entries){}]}}"#.utf8)
+        #expect {
+            _ = try HTTPArchive.recording("a", from: archive, valueLimit: 90)
+        } throws: {
+            "\($0)".contains("more than 90 values")
+        }
+    }
 }

@@ -125,6 +125,7 @@ struct CredentialScenarios {
             }
             #expect(try await scene.get("/a").text == "Bearer 1")
             #expect(try await scene.getStored("/a").text == "Bearer 1")
+            scene.advance(.seconds(1))
             #expect(try await scene.get("/b").text == "Bearer 2")
             #expect(try await scene.getStored("/a").text == "Bearer 1")
             try await scene.restart()

@@ -6,8 +6,12 @@ extension JSONValue {
     public static let depthLimit = 512
 
     /// Parses UTF-8 text that is one JSON value and nothing else. A byte order mark is skipped (RFC 8259 §8.1).
-    public init(parsing octets: [UInt8]) throws(JSONSyntaxError) {
-        var scanner = JSONScanner(octets, depthLimit: JSONValue.depthLimit)
+    public init(parsing octets: [UInt8]) throws(JSONSyntaxError) { try self.init(parsing: octets, valueLimit: .max) }
+
+    /// - Parameter valueLimit: how many values there may be, with those inside of others. The smallest ones take a
+    ///   hundred times the memory that their text does.
+    package init(parsing octets: [UInt8], valueLimit: Int) throws(JSONSyntaxError) {
+        var scanner = JSONScanner(octets, depthLimit: JSONValue.depthLimit, valueLimit: valueLimit)
         scanner.skipMark()
         self = try JSONValue(next: &scanner)
         try scanner.end()

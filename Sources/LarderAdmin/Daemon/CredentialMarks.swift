@@ -9,7 +9,8 @@ import Logging
 /// The credentials with which services have fetched what is stored for them, as keyed digests. Other ones may be another
 /// user's, who must not get the former one's responses: not after a reload, and not after a restart, so they are kept in
 /// a file beside the store. Where the file does not know a service with credentials, nobody knows whose its stored
-/// responses are, and they go.
+/// responses are, and they go. Where there is no whole file, that goes for all services, also for those that are not in
+/// the configuration now.
 struct CredentialMarks: Sendable {
     static let fileName = "credentials"
     /// The mark of services whose responses go with nothing.
@@ -19,6 +20,8 @@ struct CredentialMarks: Sendable {
     private static let unsettled = "?"
     /// Octets of the file.
     private static let limit = 8 << 20
+    /// Stands among those that are open for the services that are not in the configuration; no service is called so.
+    private static let absent = ""
     /// Services that are in the configuration no more may come back; so many are remembered.
     private static let absentLimit = 10_000
     /// Stands behind the number of marks in the last line.
@@ -29,11 +32,17 @@ struct CredentialMarks: Sendable {
     private(set) var open: [String: UInt64] = [:]
     private var lastChange: UInt64 = 0
     private let store: SQLiteStore?
+    /// Whether there was no whole file beside stored responses, until they are gone. There is none again before that.
+    private var isLost: Bool
 
     init(in store: SQLiteStore?) {
         self.store = store
-        guard let octets = store?.contents(ofFile: Self.fileName, limit: Self.limit) else { return }
-        marks = Self.parse(String(decoding: octets, as: UTF8.self)) ?? [:]
+        isLost = store.map { !$0.isNew } ?? false
+        guard let octets = store?.contents(ofFile: Self.fileName, limit: Self.limit),
+            let found = Self.parse(String(decoding: octets, as: UTF8.self))
+        else { return }
+        marks = found
+        isLost = false
     }
 
     /// Nil unless `text` is a whole file.
@@ -53,13 +62,26 @@ struct CredentialMarks: Sendable {
     /// Takes the credentials of now for those of what is stored. Services that had others forget that; what loads under
     /// way bring is not stored.
     mutating func adopt(by proxy: Proxy, _ identities: IdentityDigest) {
-        for (service, isKnown) in adopt(proxy.configuration.router.table.services, identities) {
+        let table = proxy.configuration.router.table
+        if isLost, open.isEmpty { forgetAbsent(table, proxy) }
+        for (service, isKnown) in adopt(table.services, identities) {
             proxy.wipe(service)
             proxy.logger.log(
                 level: isKnown ? .notice : .debug,
                 "everything stored for a service was forgotten, as its credentials or variables changed",
                 metadata: ["service": "\(service.name)"])
         }
+    }
+
+    /// Removes what is stored for services that are not in the configuration.
+    private mutating func forgetAbsent(_ table: ServiceTable, _ proxy: Proxy) {
+        let present = Set(table.all.map(\.name))
+        store?.beginRemoval(EntityMatch(predicate: { !present.contains($0.service) }), because: .wiped)
+        lastChange += 1
+        open[Self.absent] = lastChange
+        proxy.logger.notice(
+            "what is stored for services is forgotten: the file that says with whose credentials it was got is not there, or damaged",
+            metadata: ["file": "\(Self.fileName)"])
     }
 
     private mutating func adopt(
@@ -71,7 +93,7 @@ struct CredentialMarks: Sendable {
             let mark = service.ownCredentials.map { identities.partition(of: $0).name } ?? Self.none
             // Stored responses go by the service's name, whatever its base URL is.
             let known = marks.updateValue(mark, forKey: service.name)
-            guard (known ?? Self.none) != mark else { continue }
+            guard (known ?? Self.none) != mark || isLost && known == nil else { continue }
             lastChange += 1
             open[service.name] = lastChange
             changed.append((service, known != nil))
@@ -87,11 +109,13 @@ struct CredentialMarks: Sendable {
     /// The removals that these changes began are done.
     mutating func close(_ done: [String: UInt64]) {
         open = open.filter { done[$0.key] != $0.value }
+        if open.isEmpty { isLost = false }
         save()
     }
 
     /// Where it cannot be written, no file is better than the old one: it would be wrong once the old marks are back.
     private func save() {
+        guard !isLost else { return }
         let lines = marks.map { "\(open[$0.key] == nil ? $0.value : Self.unsettled) \($0.key)\n" }.sorted()
         let text = lines.joined() + "\(lines.count) \(Self.end)\n"
         if store?.replace(file: Self.fileName, with: Array(text.utf8)) == false { store?.remove(file: Self.fileName) }

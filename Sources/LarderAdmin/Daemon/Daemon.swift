@@ -25,7 +25,7 @@ package final class Daemon: Sendable {
         lasting.clock = DaemonClock(time)
         lasting.users = try Daemon.gate(settings.access, after: nil)
         lasting.variables.declare(
-            settings.variables, rules: settings.services.flatMap(\.refreshRules),
+            settings.variables, renewals: settings.services.flatMap(\.renewals),
             at: Timestamp(nanoseconds: time.now()))
         let store = try Daemon.openStore(settings, time: time, logger: logger)
         if let store { lasting.identities = try InstallationKey.digest(in: store) }
@@ -62,7 +62,7 @@ package final class Daemon: Sendable {
             try proxy.interception.prepare(for: applied, now: proxy.now)
             lasting.users = users
             lasting.variables.declare(
-                applied.variables, rules: applied.services.flatMap(\.refreshRules), at: proxy.now)
+                applied.variables, renewals: applied.services.flatMap(\.renewals), at: proxy.now)
             // Applied under the lock, so that an older configuration cannot replace a newer one.
             proxy.apply(Daemon.configuration(applied, &lasting, asksPrograms: true))
             lasting.credentials.adopt(by: proxy, lasting.identities)

@@ -104,11 +104,16 @@ enum HTTPArchive {
 
     // MARK: Reading
 
+    /// The most JSON values of an archive: some 30,000 requests have as many, and they take 300 MB while they are read.
+    static let valueLimit = 2_000_000
+
     /// Parses the output of `json`, or of another program. Every entry must be complete.
-    static func recording(_ name: String, from octets: [UInt8]) throws -> Recording {
+    static func recording(
+        _ name: String, from octets: [UInt8], valueLimit: Int = HTTPArchive.valueLimit
+    ) throws -> Recording {
         let archive: JSONValue
-        do throws(JSONSyntaxError) { archive = try JSONValue(parsing: octets) } catch {
-            throw Refusal(description: "the archive is no JSON: \(error)")
+        do throws(JSONSyntaxError) { archive = try JSONValue(parsing: octets, valueLimit: valueLimit) } catch {
+            throw Refusal(description: "it cannot be read: \(error)")
         }
         guard let entries = archive["log"]?["entries"]?.array else {
             throw Refusal(description: "it is no HTTP Archive: `log.entries` is missing")

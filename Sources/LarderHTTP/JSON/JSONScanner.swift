@@ -27,11 +27,17 @@ package struct JSONScanner {
     package private(set) var index = 0
     private var depth = 0
     private let depthLimit: Int
+    private var valuesLeft: Int
+    private let valueLimit: Int
 
-    /// - Parameter depthLimit: how deeply arrays and objects may be nested.
-    package init(_ text: [UInt8], depthLimit: Int) {
+    /// - Parameters:
+    ///   - depthLimit: how deeply arrays and objects may be nested.
+    ///   - valueLimit: how many values there may be, with those inside of others.
+    package init(_ text: [UInt8], depthLimit: Int, valueLimit: Int = .max) {
         self.text = text
         self.depthLimit = depthLimit
+        self.valueLimit = valueLimit
+        valuesLeft = valueLimit
     }
 
     package func wrong(_ problem: String) -> JSONSyntaxError { JSONSyntaxError(offset: index, problem: problem) }
@@ -49,6 +55,8 @@ package struct JSONScanner {
     package mutating func start() throws(JSONSyntaxError) -> Start {
         skipBlanks()
         guard index < text.count else { throw wrong("a value is missing") }
+        guard valuesLeft > 0 else { throw wrong("there are more than \(valueLimit) values") }
+        valuesLeft -= 1
         switch text[index] {
         case UInt8(ascii: "{"): return .object
         case UInt8(ascii: "["): return .array

@@ -37,6 +37,7 @@ extension RefreshRule {
 enum RefreshFailure: Error, Equatable, CustomStringConvertible {
     case refused(Status)
     case tooLarge
+    case tooSlow
     case notJSON
     case missing(String)
     case unusable(String)
@@ -46,6 +47,7 @@ enum RefreshFailure: Error, Equatable, CustomStringConvertible {
         switch self {
         case .refused(let status): "the answer was \(status.rawValue)"
         case .tooLarge: "the answer is larger than 1 MiB"
+        case .tooSlow: "the answer was not there after \(TokenRefresher.timeLimit)"
         case .notJSON: "the answer is not JSON"
         case .missing(let pointer): "the answer has no text or number at \(pointer)"
         case .unusable(let pointer): "what the answer has at \(pointer) cannot stand in a field"

@@ -15,13 +15,15 @@ struct TokenRefresher {
 
     /// Longer responses are not read.
     static let contentLimit = 1 << 20
+    /// The time that a refresh may take in all. Every request that needs the credential waits for it.
+    static let timeLimit = Duration.seconds(30)
 
     /// Makes sure that there is a newer credential than the one in `service`: by requesting one, by waiting for a
     /// refresh under way, or because there is one by now. False when there is none.
     func renew() async -> Bool {
         guard let variables = context.configuration.variables else { return false }
         let gate = variables.gate("\(service.name) \(rule.name)")
-        let turn = await gate.enter(now: context.now()) {
+        let turn = await gate.enter(now: context.now(), refused: service.generation(of: rule)) {
             current.map { $0.generation(of: rule) != service.generation(of: rule) } ?? false
         }
         switch turn {
@@ -36,7 +38,8 @@ struct TokenRefresher {
             if isRenewed {
                 isRenewed = await variables.renew(values, by: rule, asOf: service.variables, at: context.now())
             }
-            gate.finish(isRenewed: true, now: context.now())
+            gate.finish(
+                isRenewed: true, generation: isRenewed ? current?.generation(of: rule) : nil, now: context.now())
             context.proxy.logger.notice(
                 isRenewed
                     ? "a credential was renewed" : "a renewed credential was dropped: there is another one by now",
@@ -78,6 +81,17 @@ struct TokenRefresher {
             parent: service.parent(uri))
         inbound.tls = service.tls(for: uri)
         if let content { inbound.content = .octets(ContentChunk(content.octets)) }
+        let abort = inbound.abort
+        let timer = context.loop.timerHere(after: TokenRefresher.timeLimit) { abort.abort() }
+        defer { timer.cancel() }
+        do {
+            return try await answer(to: inbound)
+        } catch {
+            throw abort.isAborted ? RefreshFailure.tooSlow : error
+        }
+    }
+
+    private func answer(to inbound: UpstreamRequest) async throws -> [(name: String, value: Secret)] {
         let response = try await context.send(inbound)
         guard response.head.status.isSuccess else {
             if try await !response.readAhead(upTo: InboundSender.discardLimit) { response.abort() }

@@ -11,7 +11,7 @@ package final class RefreshGate: Sendable {
         case refresh
         /// Another caller refreshed it meanwhile; whether there is a new credential.
         case done(Bool)
-        /// The last refresh failed a moment ago.
+        /// The last refresh failed a moment ago, or brought what is refused now.
         case failedLately
     }
 
@@ -19,10 +19,19 @@ package final class RefreshGate: Sendable {
         var isRunning = false
         var waiting: [UnsafeContinuation<Bool, Never>] = []
         var failedAt: Timestamp?
+        /// The credential that the last refresh brought.
+        var brought: (generation: UInt64, at: Timestamp)?
+
+        /// Whether it is too early for another refresh of a credential.
+        func isPausing(at now: Timestamp, for refused: UInt64) -> Bool {
+            let end = failedAt ?? (brought?.generation == refused ? brought?.at : nil)
+            return end.map { now >= $0 && now < $0 + RefreshGate.pause } ?? false
+        }
     }
 
     private let state = Lock(State())
-    /// How long a failure prevents another attempt.
+    /// How long a failure prevents another attempt. So does a credential that is refused as soon as it is there: an
+    /// origin that refuses every one must not be asked for one after the other.
     package static let pause = Duration.seconds(1)
 
     package init() {}
@@ -30,15 +39,15 @@ package final class RefreshGate: Sendable {
     /// The number of waiting callers.
     package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
-    /// - Parameter isOutdated: whether a newer credential than the refused one exists by now. Called under the lock, so
-    ///   that nothing can happen between a refresh and its outcome.
-    package func enter(now: Timestamp, isOutdated: () -> Bool) async -> Turn {
+    /// - Parameters:
+    ///   - refused: the generation of the credential that was refused.
+    ///   - isOutdated: whether a newer credential exists by now. Called under the lock, so that nothing can happen between
+    ///     a refresh and its outcome.
+    package func enter(now: Timestamp, refused: UInt64 = 0, isOutdated: () -> Bool) async -> Turn {
         let turn = state.withLock { state -> Turn? in
             if isOutdated() { return state.isRunning ? nil : .done(true) }
             if state.isRunning { return nil }
-            if let failedAt = state.failedAt, now >= failedAt, now < failedAt + RefreshGate.pause {
-                return .failedLately
-            }
+            if state.isPausing(at: now, for: refused) { return .failedLately }
             state.isRunning = true
             return .refresh
         }
@@ -55,10 +64,13 @@ package final class RefreshGate: Sendable {
     }
 
     /// The refresh has ended.
-    package func finish(isRenewed: Bool, now: Timestamp) {
+    ///
+    /// - Parameter generation: that of the credential which it brought.
+    package func finish(isRenewed: Bool, generation: UInt64? = nil, now: Timestamp) {
         let waiting = state.withLock { state in
             state.isRunning = false
             state.failedAt = isRenewed ? nil : now
+            state.brought = generation.map { ($0, now) }
             defer { state.waiting = [] }
             return state.waiting
         }

@@ -15,15 +15,17 @@ package final class VariableStore: Sendable {
         var value: Secret?
         /// The last value that was not got by a refresh.
         var given: Secret?
-        /// How many values there have been.
-        var generation: UInt64 = 0
+        /// The number of its value among those of all variables.
+        var generation: UInt64
         var changedAt: Timestamp?
     }
 
     private struct State {
         var variables: [String: Variable] = [:]
         /// The refreshes that give variables new values.
-        var rules: [RefreshRule] = []
+        var renewals: [Renewal] = []
+        /// How many values all variables have had: one that was away does not begin anew.
+        var generation: UInt64 = 0
         var gates: [String: RefreshGate] = [:]
         var apply: (@Sendable ([String]) async -> Void)?
     }
@@ -61,7 +63,8 @@ package final class VariableStore: Sendable {
                         $0.reveal(), given: variable.given?.reveal(), generation: variable.generation,
                         isWiping: variable.settings.onChange.contains(.wipeAll))
                 }
-            })
+            }
+        ).renewed(by: state.renewals)
     }
 
     package func isDeclared(_ name: String) -> Bool { state.withLock { $0.variables[name] != nil } }
@@ -71,19 +74,20 @@ package final class VariableStore: Sendable {
     /// Adopts the declarations of a configuration. Values that were got by a refresh which it has no more, or by one whose
     /// request has other values now, are another user's: what was given before counts again.
     ///
-    /// - Parameter rules: the refreshes of its services.
-    package func declare(_ settings: [VariableSettings], rules: [RefreshRule] = [], at now: Timestamp) {
+    /// - Parameter renewals: the refreshes of its services.
+    package func declare(_ settings: [VariableSettings], renewals: [Renewal] = [], at now: Timestamp) {
         state.withLock { state in
             var variables: [String: Variable] = [:]
             var changed: Set<String> = []
             for setting in settings {
                 guard var known = state.variables[setting.name] else {
                     variables[setting.name] = Variable(
-                        settings: setting, value: setting.initial, given: setting.initial)
+                        settings: setting, value: setting.initial, given: setting.initial,
+                        generation: VariableStore.nextGeneration(&state))
                     continue
                 }
                 if known.settings.initial?.reveal() != setting.initial?.reveal(), let initial = setting.initial {
-                    _ = VariableStore.change(&known, to: initial, at: now)
+                    _ = VariableStore.change(&known, to: initial, at: now, &state)
                     known.given = initial
                     changed.insert(setting.name)
                 }
@@ -91,16 +95,21 @@ package final class VariableStore: Sendable {
                 variables[setting.name] = known
             }
             state.variables = variables
-            let gone = state.rules.filter { !rules.contains($0) }
-            state.rules = rules
-            let names = gone.flatMap(\.variables) + VariableStore.renewed(after: changed, state)
+            let gone = state.renewals.filter { !renewals.contains($0) }
+            state.renewals = renewals
+            let names = gone.flatMap(\.rule.variables) + VariableStore.renewed(after: changed, state)
             _ = VariableStore.withdraw(names.filter { !changed.contains($0) }, at: now, &state)
         }
     }
 
     /// The variables that refreshes gave values for whom these variables stood.
     private static func renewed(after changed: Set<String>, _ state: State) -> [String] {
-        state.rules.filter { !$0.requestVariables.isDisjoint(with: changed) }.flatMap(\.variables)
+        state.renewals.filter { !$0.variables.isDisjoint(with: changed) }.flatMap(\.rule.variables)
+    }
+
+    private static func nextGeneration(_ state: inout State) -> UInt64 {
+        state.generation += 1
+        return state.generation
     }
 
     /// Has the last given values count instead of those that refreshes got. Returns the names of the variables that
@@ -110,7 +119,7 @@ package final class VariableStore: Sendable {
         for name in Set(names) {
             guard var variable = state.variables[name], variable.value != variable.given else { continue }
             variable.value = variable.given
-            variable.generation += 1
+            variable.generation = nextGeneration(&state)
             variable.changedAt = now
             state.variables[name] = variable
             changed.append(name)
@@ -118,10 +127,12 @@ package final class VariableStore: Sendable {
         return changed
     }
 
-    private static func change(_ variable: inout Variable, to value: Secret, at now: Timestamp) -> Bool {
+    private static func change(
+        _ variable: inout Variable, to value: Secret, at now: Timestamp, _ state: inout State
+    ) -> Bool {
         guard variable.value?.reveal() != value.reveal() else { return false }
         variable.value = value
-        variable.generation += 1
+        variable.generation = nextGeneration(&state)
         variable.changedAt = now
         return true
     }
@@ -135,7 +146,7 @@ package final class VariableStore: Sendable {
         var changed: [String] = []
         for (name, value) in values {
             guard var variable = state.variables[name] else { continue }
-            var isChanged = change(&variable, to: value, at: now)
+            var isChanged = change(&variable, to: value, at: now, &state)
             if isGiven {
                 // It may be the value that a refresh got.
                 if variable.given?.reveal() != value.reveal() { isChanged = true }
@@ -151,13 +162,14 @@ package final class VariableStore: Sendable {
     /// are ignored.
     @discardableResult
     package func set(_ values: [(name: String, value: Secret)], at now: Timestamp) async -> [String] {
-        let (changed, withdrawn, apply) = state.withLock { state in
+        let (changed, renewed, apply) = state.withLock { state in
             let changed = VariableStore.change(values, isGiven: true, at: now, &state)
             let renewed = VariableStore.renewed(after: Set(changed), state)
-            let withdrawn = VariableStore.withdraw(renewed.filter { !changed.contains($0) }, at: now, &state)
-            return (changed, withdrawn, state.apply)
+            _ = VariableStore.withdraw(renewed.filter { !changed.contains($0) }, at: now, &state)
+            return (changed, renewed, state.apply)
         }
-        if !changed.isEmpty { await apply?(changed + withdrawn) }
+        // Services that use what is renewed for another user now have another one, too.
+        if !changed.isEmpty { await apply?(changed + renewed) }
         return changed
     }
 
@@ -167,7 +179,9 @@ package final class VariableStore: Sendable {
         _ values: [(name: String, value: Secret)], by rule: RefreshRule, asOf old: VariableValues, at now: Timestamp
     ) async -> Bool {
         let (changed, apply) = state.withLock { state -> ([String]?, (@Sendable ([String]) async -> Void)?) in
-            let names = rule.usedVariables
+            let renewals = state.renewals.filter { $0.rule == rule }
+            guard !renewals.isEmpty else { return (nil, nil) }
+            let names = renewals.reduce(rule.usedVariables) { $0.union($1.variables) }
             guard self.values(state).generation(of: names) == old.generation(of: names) else { return (nil, nil) }
             return (VariableStore.change(values, isGiven: false, at: now, &state), state.apply)
         }

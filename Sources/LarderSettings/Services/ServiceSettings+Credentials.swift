@@ -10,8 +10,9 @@ extension ServiceSettings {
     /// user's. Nil where they go with nothing.
     ///
     /// These are the credentials of the service's own, unless its responses are for everyone: fields with a credential's
-    /// name or with values from elsewhere and what they are for, its certificate, and its user at a proxy of its own; and the variables with `wipeAll`. A new value
-    /// that `refreshToken` got is the same user's, so there the value counts that it was got with.
+    /// name or with values from elsewhere and what they are for, its certificate, and its user at a proxy of its own; and
+    /// the variables with `wipeAll`. A new value that a `refreshToken` got is the same user's, whichever service has it:
+    /// there it counts what the value was got with.
     ///
     /// - Parameters:
     ///   - certificate: identifies that with which the service proves who it is.
@@ -21,7 +22,10 @@ extension ServiceSettings {
     ) -> [UInt8]? {
         // The variables' values are part of each identity where users are apart.
         let given = privacy == .partitioned ? VariableValues() : values.given
-        var octets = isForEveryone(saysPrivacyByURL) ? [] : ownCredentials(given, certificate)
+        var octets: [UInt8] = []
+        if !isForEveryone(saysPrivacyByURL) {
+            octets = ownCredentials(given, certificate) + given.renewers(of: usedVariables)
+        }
         for name in usedVariables.sorted() where values.isWiping(name) {
             octets += VariableValues.octets(of: name, values[name] ?? "")
         }
@@ -37,7 +41,7 @@ extension ServiceSettings {
 
     private func isForEveryone(_ saysPrivacyByURL: Bool) -> Bool { privacy == .shared && !saysPrivacyByURL }
 
-    private func ownCredentials(_ values: VariableValues, _ certificate: String?) -> [UInt8] {
+    func ownCredentials(_ values: VariableValues, _ certificate: String? = nil) -> [UInt8] {
         var octets: [UInt8] = []
         func tell(_ name: String, _ text: String) { octets += VariableValues.octets(of: name, text) }
         func tell(_ name: String, _ secret: Secret?) { tell(name, secret?.revealOrName(values) ?? "") }
@@ -52,6 +56,7 @@ extension ServiceSettings {
                 tell("\(rule.method)", rule.url.text)
                 for parameter in rule.json + rule.form { tell(parameter.name, parameter.value) }
                 for edit in rule.headers { tell(edit.name.canonical, edit.value) }
+                for target in rule.store { tell(target.variable, "\(target.pointer)") }
             }
             if octets.count > before { tell("for", block.scope) }
         }

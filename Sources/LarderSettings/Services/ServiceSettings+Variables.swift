@@ -2,7 +2,9 @@
 
 extension ServiceSettings {
     /// The refreshes of its blocks.
-    package var refreshRules: [RefreshRule] { configure.compactMap { $0.decorate.refresh?.value } }
+    package var renewals: [Renewal] {
+        configure.compactMap { $0.decorate.refresh?.value }.map { Renewal($0, of: self) }
+    }
 
     /// The variables in request fields, in the order of their names.
     package var variablesInFields: [String] {

@@ -22,20 +22,49 @@ package struct VariableValues: Sendable {
         }
     }
 
-    private var values: [String: Value]
+    /// A refresh that gives variables new values.
+    struct Renewer {
+        let renewed: [String]
+        /// The variables that say whose credential it renews.
+        let variables: Set<String>
+        /// Identifies the owner of the credential, in an unambiguous form.
+        let octets: [UInt8]
+    }
 
-    package init(_ values: [String: Value] = [:]) { self.values = values }
+    private var values: [String: Value]
+    private let renewers: [Renewer]
+
+    package init(_ values: [String: Value] = [:]) {
+        self.values = values
+        renewers = []
+    }
+
+    init(_ values: VariableValues, renewers: [Renewer]) {
+        self.values = values.values
+        self.renewers = renewers
+    }
 
     package subscript(name: String) -> String? { values[name]?.text }
 
     /// The values that refreshes have not touched, without the variables that only refreshes have given one.
     package var given: VariableValues {
-        VariableValues(
-            values.compactMapValues { value in
-                value.given.map {
-                    Value($0, given: $0, generation: value.generation, isWiping: value.isWiping)
-                }
-            })
+        let given = values.compactMapValues { value in
+            value.given.map { Value($0, given: $0, generation: value.generation, isWiping: value.isWiping) }
+        }
+        return VariableValues(VariableValues(given), renewers: renewers)
+    }
+
+    /// Identifies the owners of the credentials that refreshes put into the named variables: by the refreshes, and by
+    /// the ones that renew what these are done with.
+    func renewers(of names: Set<String>) -> [UInt8] {
+        var (names, left, found) = (names, renewers, [[UInt8]]())
+        while let next = left.firstIndex(where: { !names.isDisjoint(with: $0.renewed) }) {
+            let renewer = left.remove(at: next)
+            names.formUnion(renewer.variables)
+            found.append(renewer.octets)
+        }
+        // The order of services in a configuration means nothing.
+        return found.sorted { $0.lexicographicallyPrecedes($1) }.flatMap(\.self)
     }
 
     func isWiping(_ name: String) -> Bool { values[name]?.isWiping == true }

@@ -36,6 +36,17 @@ struct RefreshTests {
         #expect(await gate.enter(now: now + .seconds(1)) { false } == .refresh)
     }
 
+    @Test func `a credential that is refused as soon as it is there stands for a second, and no other does`() async {
+        let gate = RefreshGate()
+        let now = Timestamp(seconds: 1_000)
+        #expect(await gate.enter(now: now, refused: 1) { false } == .refresh)
+        gate.finish(isRenewed: true, generation: 2, now: now)
+        #expect(await gate.enter(now: now, refused: 2) { false } == .failedLately)
+        #expect(await gate.enter(now: now, refused: 3) { false } == .refresh)
+        gate.finish(isRenewed: true, generation: 4, now: now)
+        #expect(await gate.enter(now: now + .seconds(1), refused: 4) { false } == .refresh)
+    }
+
     // MARK: What is sent
 
     @Test func `parameters are sent as JSON or as a form`() throws {
@@ -91,6 +102,6 @@ struct RefreshTests {
         #expect(store.values["token"] == "hush")
         #expect(await store.set([("token", Secret("hush")), ("other", Secret("x"))], at: Timestamp(seconds: 2)) == [])
         #expect(await store.set([("token", Secret("new"))], at: Timestamp(seconds: 2)) == ["token"])
-        #expect(store.values.generation(of: ["token"]) == 1)
+        #expect(store.values.generation(of: ["token"]) == 2)
     }
 }

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import LarderHTTP
+import LarderIO
+import LarderProxy
+import LarderRules
+import LarderScenarios
+import LarderSettings
+import LarderStores
+import LarderTesting
+import LarderTransformers
+import Testing
+
+/// Whose a token is that a refresh got.
+@Suite("Scenarios: whose renewed credentials are")
+struct RenewalScenarios {
+    /// The service `api` renews the token for a password; `other` uses it as well.
+    private func run(
+        onDisk: Bool = false, privacy: ServicePrivacy = .private, _ body: (Scenario) async throws -> Void
+    ) async throws {
+        try await VariableScenarios.run(
+            onDisk: onDisk, token: nil, service: { $0.privacy = privacy },
+            block: { block in
+                VariableScenarios.refresh(&block)
+                guard var rule = block.decorate.refresh?.value else { return }
+                rule.json = [RefreshParameter(name: "password", value: Secret([.variable("password")]))]
+                block.decorate.refresh = .set(rule)
+            }
+        ) { scene in
+            try await scene.reload { settings in
+                settings.variables.append(VariableScenarios.variable("password", "anna"))
+                settings.add("other", at: scene.origin.url("/other/")) { service in
+                    service.privacy = privacy
+                    service.configure { $0.headers = [VariableScenarios.bearer("token")] }
+                }
+            }
+            scene.origin.answer(Self.script)
+            try await body(scene)
+        }
+    }
+
+    /// Gives everybody the same token, and shows the one that came.
+    private static let script: ScriptedOrigin.Script = { head in
+        if head.target == "/token" { return .ok(content: "{\"access_token\":\"renewed\"}") }
+        guard let token = head["Authorization"] else { return .response(401, content: "no") }
+        return .ok(VariableScenarios.fresh, content: token)
+    }
+
+    private func become(_ user: String, _ scene: Scenario) async throws {
+        let variables = try #require(scene.proxy.configuration.variables)
+        #expect(await variables.set([("password", Secret(user))], at: scene.proxy.now) == ["password"])
+    }
+
+    @Test func `a service that uses another one's token changes its user with it`() async throws {
+        try await run(onDisk: true) { (scene) async throws in
+            #expect(try await scene.get("/a").text == "Bearer renewed")
+            #expect(try await scene.get("/other/b").text == "Bearer renewed")
+            #expect(try await scene.getStored("/other/b").text == "Bearer renewed")
+            try await become("bob", scene)
+            // The token is gone until the service that renews it is asked.
+            #expect(try await scene.get("/other/b").status == 401)
+            #expect(try await scene.get("/a").text == "Bearer renewed")
+            #expect(try await scene.get("/other/b").text == "Bearer renewed")
+            #expect(scene.origin.count(of: "/other/b") == 3)
+            try await scene.restart { _ in scene.change { $0.variables[1].initial = Secret("carl") } }
+            #expect(try await scene.get("/other/b").status == 401)
+        }
+    }
+
+    @Test func `what a refresh takes from its answer is part of whose the token is`() async throws {
+        try await run { (scene) async throws in
+            #expect(try await scene.get("/a").text == "Bearer renewed")
+            #expect(try await scene.get("/other/b").text == "Bearer renewed")
+            try await scene.reload { settings in
+                guard var rule = settings.services[0].configure[0].decorate.refresh?.value,
+                    let pointer = JSONPointer("/other_token")
+                else { return }
+                rule.store[0].pointer = pointer
+                settings.services[0].configure[0].decorate.refresh = .set(rule)
+            }
+            #expect(try await scene.get("/other/b").status == 401)
+        }
+    }
+
+    @Test func `a token goes to no origin that did not give it`() async throws {
+        try await run { (scene) async throws in
+            #expect(try await scene.get("/a").text == "Bearer renewed")
+            let place = try BaseURL.read(scene.origin.url("/elsewhere/")).get()
+            try await scene.reload { $0.services[0].baseURL = place }
+            _ = try await scene.get("/elsewhere/a")
+            let tokens = scene.origin.seen.filter { $0.target == "/elsewhere/a" }.map { $0["Authorization"] }
+            #expect(tokens.first == .some(nil))
+        }
+    }
+
+    @Test(arguments: [ServicePrivacy.private, .partitioned, .shared])
+    func `a refresh for a variable that was away meanwhile brings nothing`(_ privacy: ServicePrivacy) async throws {
+        try await run(privacy: privacy) { (scene) async throws in
+            scene.origin.answer { $0.target == "/token" ? nil : Self.script($0) }
+            let client = try await scene.client()
+            try await client.get(scene.url("/a"))
+            let refresh = try await scene.origin.request()
+            let before = scene.proxy.configuration.settings
+            try await scene.reload { settings in
+                settings.variables = []
+                settings.services = []
+            }
+            try await scene.reload { settings in
+                settings.variables = before.variables
+                settings.variables[1].initial = Secret("bob")
+                settings.services = before.services
+            }
+            try await refresh.reply(content: "{\"access_token\":\"anna's\"}")
+            _ = try await client.response()
+            scene.origin.answer(Self.script)
+            let answer = try await scene.get("/b")
+            #expect(answer.text == "Bearer renewed")
+        }
+    }
+
+    @Test func `an origin that refuses what it gave is not asked for more at once`() async throws {
+        try await run { (scene) async throws in
+            scene.origin.answer { head in
+                head.target == "/token"
+                    ? .ok(content: "{\"access_token\":\"renewed\"}") : .response(401, content: "no")
+            }
+            for _ in 0..<5 { #expect(try await scene.get("/a").status == 401) }
+            #expect(scene.origin.count(of: "/token") == 1)
+            scene.advance(.seconds(2))
+            _ = try await scene.get("/a")
+            #expect(scene.origin.count(of: "/token") == 2)
+        }
+    }
+
+    @Test func `a refresh that does not end is given up`() async throws {
+        try await run { (scene) async throws in
+            scene.origin.answer { $0.target == "/token" ? nil : Self.script($0) }
+            let client = try await scene.client()
+            try await client.get(scene.url("/a"))
+            let refresh = try await scene.origin.request()
+            try await refresh.wire.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
+            for _ in 0..<31 {
+                try await refresh.wire.write(" ")
+                scene.advance(.seconds(1))
+            }
+            #expect(try await client.response().status == 401)
+            #expect(scene.log.values.contains { $0.contains("not there after 30") })
+        }
+    }
+
+    @Test(arguments: [nil, "junk"] as [String?])
+    func `without the marks nobody knows whose what is for everybody was`(_ file: String?) async throws {
+        try await VariableScenarios.run(onDisk: true, service: { $0.privacy = .private }) { (scene) async throws in
+            scene.origin.answer(VariableScenarios.echo)
+            #expect(try await scene.get("/a").text == "Bearer one")
+            try await scene.restart { directory in
+                let name = try #require(directory.files.first { $0.hasSuffix("credentials") })
+                let path = URL(fileURLWithPath: directory.path + "/" + name)
+                try FileManager.default.removeItem(at: path)
+                if let file { try Data(file.utf8).write(to: path) }
+                scene.change { settings in
+                    settings.services[0].privacy = .shared
+                    settings.services[0].configure = []
+                }
+            }
+            #expect(try await scene.get("/a").text == "nobody")
+            try await eventually("the file is back") {
+                scene.proxy.diskTier?.store.contents(ofFile: "credentials", limit: 1_000) != nil
+            }
+            try await scene.restart()
+            #expect(try await scene.getStored("/a").text == "nobody")
+        }
+    }
+
+    @Test func `a service that was away when the marks were lost begins empty`() async throws {
+        try await VariableScenarios.run(onDisk: true, service: { $0.privacy = .private }) { (scene) async throws in
+            scene.origin.answer(VariableScenarios.echo)
+            #expect(try await scene.get("/a").text == "Bearer one")
+            let services = scene.proxy.configuration.settings.services
+            try await scene.restart { directory in
+                let name = try #require(directory.files.first { $0.hasSuffix("credentials") })
+                try FileManager.default.removeItem(atPath: directory.path + "/" + name)
+                scene.change { $0.services = [] }
+            }
+            try await eventually("the file is back") {
+                scene.proxy.diskTier?.store.contents(ofFile: "credentials", limit: 1_000) != nil
+            }
+            try await scene.restart { _ in
+                scene.change { settings in
+                    settings.services = services
+                    settings.services[0].privacy = .shared
+                    settings.services[0].configure = []
+                }
+            }
+            #expect(try await scene.get("/a").text == "nobody")
+        }
+    }
+}
