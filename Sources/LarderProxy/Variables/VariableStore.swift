@@ -98,7 +98,7 @@ package final class VariableStore: Sendable {
             let gone = state.renewals.filter { !renewals.contains($0) }
             state.renewals = renewals
             let names = gone.flatMap(\.rule.variables) + VariableStore.renewed(after: changed, state)
-            _ = VariableStore.withdraw(names.filter { !changed.contains($0) }, at: now, &state)
+            VariableStore.withdraw(names.filter { !changed.contains($0) }, at: now, &state)
         }
     }
 
@@ -112,19 +112,15 @@ package final class VariableStore: Sendable {
         return state.generation
     }
 
-    /// Has the last given values count instead of those that refreshes got. Returns the names of the variables that
-    /// changed.
-    private static func withdraw(_ names: [String], at now: Timestamp, _ state: inout State) -> [String] {
-        var changed: [String] = []
+    /// Has the last given values count instead of those that refreshes got.
+    private static func withdraw(_ names: [String], at now: Timestamp, _ state: inout State) {
         for name in Set(names) {
             guard var variable = state.variables[name], variable.value != variable.given else { continue }
             variable.value = variable.given
             variable.generation = nextGeneration(&state)
             variable.changedAt = now
             state.variables[name] = variable
-            changed.append(name)
         }
-        return changed
     }
 
     private static func change(
@@ -165,7 +161,7 @@ package final class VariableStore: Sendable {
         let (changed, renewed, apply) = state.withLock { state in
             let changed = VariableStore.change(values, isGiven: true, at: now, &state)
             let renewed = VariableStore.renewed(after: Set(changed), state)
-            _ = VariableStore.withdraw(renewed.filter { !changed.contains($0) }, at: now, &state)
+            VariableStore.withdraw(renewed.filter { !changed.contains($0) }, at: now, &state)
             return (changed, renewed, state.apply)
         }
         // Services that use what is renewed for another user now have another one, too.

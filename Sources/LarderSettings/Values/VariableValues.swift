@@ -7,7 +7,7 @@ package struct VariableValues: Sendable {
         let text: String
         /// The last value that was not got by a refresh; nil where there has been none.
         let given: String?
-        /// How many there have been.
+        /// Its number among the values of all variables, which grows with each change.
         let generation: UInt64
         /// Whether everything stored is removed when it changes.
         let isWiping: Bool
@@ -69,7 +69,7 @@ package struct VariableValues: Sendable {
 
     func isWiping(_ name: String) -> Bool { values[name]?.isWiping == true }
 
-    /// How many values the named variables have had in total; it grows with each change.
+    /// The sum of the generations of the named variables; it grows with each change.
     package func generation(of names: some Sequence<String>) -> UInt64 {
         names.reduce(0) { $0 + (values[$1]?.generation ?? 0) }
     }
