@@ -105,6 +105,9 @@ struct AdminExplainTests {
         Case(
             name: "too-large", unstored: unstored("max-age=600", ["Content-Length": "5368709120"])),
         Case(
+            name: "other-partition", request: ["Authorization": "Bearer topsecret"],
+            privacy: .partitioned, unstored: unstored("max-age=600", hindrance: .otherPartition)),
+        Case(
             name: "a-part-not-stored", request: ["Range": "bytes=0-99"],
             unstored: unstored(
                 "max-age=600", ["Content-Range": "bytes 0-99/1234"], request: ["Range": "bytes=0-99"], status: 206)),
@@ -461,7 +464,8 @@ struct AdminExplainTests {
     }
 
     private static func unstored(
-        _ cacheControl: String, _ more: [FieldName: String] = [:], request: Fields = Fields(), status: Status = 200
+        _ cacheControl: String, _ more: [FieldName: String] = [:], request: Fields = Fields(), status: Status = 200,
+        hindrance: UnstoredReason? = nil
     ) -> UnstoredResponse {
         var response = ResponseHead(status: status, fields: ["Cache-Control": cacheControl])
         for (name, value) in more { response.fields[name] = value }
@@ -471,7 +475,7 @@ struct AdminExplainTests {
             Storability.Trial(
                 request: RequestHead(fields: request), target: uri, response: response, policy: .service,
                 responseTime: now - .seconds(5)
-            ).findings)
+            ).findings, hindrance: hindrance)
     }
 }
 

@@ -12,22 +12,26 @@ package final class UnstoredResponse: Sendable {
     /// Of each of the response's fields that are told: its code, the length of its value, and that.
     private let told: [UInt8]
     private let findings: Storability.Findings
-    private let isCut: Bool
 
+    /// - Parameter hindrance: what keeps it out although all conditions hold; if nil, its length, or that it is a part.
     package convenience init(
-        _ response: ResponseHead, at now: Timestamp, _ findings: Storability.Findings, isCut: Bool = false
+        _ response: ResponseHead, at now: Timestamp, _ findings: Storability.Findings,
+        hindrance: UnstoredReason? = nil
     ) {
         self.init(
-            at: now, response.status, findings, isCut: isCut, told: UnstoredResponse.telling(response.fields))
+            at: now, response.status, findings,
+            reason: findings.obstacle.map { .condition($0) } ?? hindrance
+                ?? (response.status == 206 ? .part : .tooLarge),
+            told: UnstoredResponse.telling(response.fields))
     }
 
-    private init(at moment: Timestamp, _ status: Status, _ findings: Storability.Findings, isCut: Bool, told: [UInt8]) {
+    private init(
+        at moment: Timestamp, _ status: Status, _ findings: Storability.Findings, reason: UnstoredReason, told: [UInt8]
+    ) {
         at = moment
         self.status = status
         self.findings = findings
-        self.isCut = isCut
-        reason =
-            findings.obstacle.map { .condition($0) } ?? (isCut ? .cut : status == 206 ? .part : .tooLarge)
+        self.reason = reason
         self.told = told
     }
 
@@ -63,7 +67,7 @@ package final class UnstoredResponse: Sendable {
         return told
     }
 
-    /// How each condition for storing it came out; all passed when it was too large.
+    /// How each condition for storing it came out; all passed when something else kept it out.
     package var conditions: [Storability.Condition] { findings.conditions }
 
     /// Octets of a value that are remembered: one octet says how many.
@@ -83,19 +87,20 @@ extension UnstoredResponse {
         private let at: Int64
         private let findings: Storability.Findings.Brief
         private let status: UInt16
-        private let isCut: Bool
+        private let reason: UnstoredReason
 
         init(of response: UnstoredResponse, hash: UInt64) {
             self.hash = hash
             at = response.at.nanoseconds
             findings = response.findings.brief
             status = response.status.rawValue
-            isCut = response.isCut
+            reason = response.reason
         }
 
         var response: UnstoredResponse {
             UnstoredResponse(
-                at: Timestamp(nanoseconds: at), Status(rawValue: status), Storability.Findings(findings), isCut: isCut,
+                at: Timestamp(nanoseconds: at), Status(rawValue: status), Storability.Findings(findings),
+                reason: reason,
                 told: [])
         }
     }

@@ -28,7 +28,7 @@ enum ExplainedStorage {
                 "the last response, \(unstored.status.rawValue) at \(ISOTime.string(unstored.at)), which was not stored"
             let conditions = unstored.conditions.filter { isOfConcern($0, unstored.status, situation.keeping) }
                 .map { condition($0, unstored, situation.keeping) }
-            return (subject, conditions + size(unstored))
+            return (subject, conditions + hindrance(of: unstored))
         }
         let response = ResponseHead(status: 200)
         let conditions = judge(situation, response, situation.now).filter {
@@ -55,20 +55,17 @@ enum ExplainedStorage {
     }
 
     /// The last condition, which is not one of RFC 9111's.
-    private static func size(_ unstored: UnstoredResponse) -> [Explanation.Condition] {
-        if unstored.reason == .cut {
-            return [
-                Explanation.Condition(
-                    name: unstored.reason.word, isMet: false, field: unstored.line(.contentType),
-                    meaning: "its end is the end of a stream, as `streamEnd` says")
-            ]
+    private static func hindrance(of unstored: UnstoredResponse) -> [Explanation.Condition] {
+        let (field, meaning): (FieldName?, String)
+        switch unstored.reason {
+        case .cut: (field, meaning) = (.contentType, "its end is the end of a stream, as `streamEnd` says")
+        case .tooLarge: (field, meaning) = (.contentLength, "it is not larger than what is kept")
+        case .otherPartition: (field, meaning) = (nil, "it is for the credentials that the request came with")
+        case .condition, .part: return []
         }
-        guard unstored.reason == .tooLarge else { return [] }
         return [
             Explanation.Condition(
-                name: unstored.reason.word, isMet: false,
-                field: unstored.line(.contentLength),
-                meaning: "it is not larger than what is kept")
+                name: unstored.reason.word, isMet: false, field: field.flatMap { unstored.line($0) }, meaning: meaning)
         ]
     }
 
@@ -143,6 +140,9 @@ enum ExplainedStorage {
                 + "to fit into a sixteenth of `cache.memory`."
         case .cut:
             "The stream broke off, or ends in none of the texts of `streamEnd`. The next one is kept when it is whole."
+        case .otherPartition:
+            "The credentials were renewed while it was loaded, so it is for another partition. Responses to the next "
+                + "requests are kept."
         case .part: "Only a part was asked for; `larder load URL` brings all of it."
         }
     }

@@ -28,7 +28,7 @@ extension Load {
     /// Ends the readers' content and stores nothing.
     func dropCut(_ head: ResponseHead, _ sink: ContentSink, trailers: Fields) {
         sink.writer?.finishUnstored()
-        note(UnstoredResponse(head, at: context.now(), .allPassed, isCut: true))
+        note(UnstoredResponse(head, at: context.now(), .allPassed, hindrance: .cut))
         finish(trailers)
     }
 }

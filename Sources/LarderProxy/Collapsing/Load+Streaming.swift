@@ -83,7 +83,7 @@ extension Load {
         let answer: SharedLoad.Answer
         switch disposition {
         case .isKept where !isWhole(received.head, endingIn: content.flatMap(\.bytes)):
-            note(UnstoredResponse(received.head, at: context.now(), .allPassed, isCut: true))
+            note(UnstoredResponse(received.head, at: context.now(), .allPassed, hindrance: .cut))
             resource.memory.retire(listed)
             answer = .response(received.head, length: length, stored: nil)
             listed.shared?.conclude(answer, remarks)

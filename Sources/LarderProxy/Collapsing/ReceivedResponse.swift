@@ -85,6 +85,7 @@ final class ReceivedResponse {
 
     /// Why it is not stored, for later explanations.
     var unstored: UnstoredResponse {
-        UnstoredResponse(head, at: times.response, findings)
+        UnstoredResponse(
+            head, at: times.response, findings, hindrance: belongsHere ? nil : .otherPartition)
     }
 }

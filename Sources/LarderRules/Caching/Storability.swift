@@ -30,7 +30,7 @@ package enum StorageReason: Sendable, Hashable {
 
 /// The conditions for a response to be stored, in the order of evaluation. The raw values are used in `detail`, logs
 /// and explanations.
-package enum StorageCondition: String, Sendable, Hashable, CaseIterable {
+package enum StorageCondition: String, Sendable, Hashable, CaseIterable, BitwiseCopyable {
     /// Responses to the method can be reused.
     case method
     /// The status is final, and does not depend on parts of the request that are not in the key.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Why a response was not stored; the words are used in `detail`, logs, metrics and explanations.
-package enum UnstoredReason: Sendable, Hashable {
+package enum UnstoredReason: Sendable, Hashable, BitwiseCopyable {
     /// A condition of RFC 9111 §3 that failed, the first of them.
     case condition(StorageCondition)
     /// It is storable, but larger than the limit.
@@ -10,6 +10,8 @@ package enum UnstoredReason: Sendable, Hashable {
     case part
     /// It may be stored, but is a stream of events that broke off.
     case cut
+    /// It may be stored, but is for another partition than the one that asked: the credentials were renewed on the way.
+    case otherPartition
 
     package var word: String {
         switch self {
@@ -20,11 +22,12 @@ package enum UnstoredReason: Sendable, Hashable {
         case .tooLarge: "too-large"
         case .part: "part"
         case .cut: "cut"
+        case .otherPartition: "other-partition"
         }
     }
 
     package static let all: [UnstoredReason] =
         StorageCondition.allCases.map(UnstoredReason.condition) + [
-            .tooLarge, .part, .cut,
+            .tooLarge, .part, .cut, .otherPartition,
         ]
 }
