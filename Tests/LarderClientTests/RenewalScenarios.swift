@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Foundation
+import Larder
 import LarderHTTP
 import LarderIO
 import LarderProxy
@@ -116,6 +117,133 @@ struct RenewalScenarios {
             let answer = try await scene.get("/b")
             #expect(answer.text == "Bearer renewed")
         }
+    }
+
+    /// `login` renews `refresh` for the password, `api` the token for that, and `other` uses the token.
+    private func runChain(_ body: (Scenario) async throws -> Void) async throws {
+        try await run(onDisk: true) { (scene) async throws in
+            try await scene.reload { settings in
+                settings.variables.append(VariableScenarios.variable("refresh", nil))
+                guard var rule = settings.services[0].configure[0].decorate.refresh?.value else { return }
+                let login = rule
+                rule.json = [RefreshParameter(name: "refresh", value: Secret([.variable("refresh")]))]
+                settings.services[0].configure[0].decorate.refresh = .set(rule)
+                settings.add("login", at: scene.origin.url("/login/")) { service in
+                    service.configure { block in
+                        block.headers = [VariableScenarios.bearer("refresh")]
+                        var rule = login
+                        rule.store[0].variable = "refresh"
+                        rule.url = RefreshURL(scene.origin.url("/token")) ?? rule.url
+                        block.decorate.refresh = .set(rule)
+                    }
+                }
+            }
+            try await body(scene)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `who comes at the beginning of a chain of refreshes has none of what came of it`(
+        byReload: Bool
+    ) async throws {
+        try await runChain { (scene) async throws in
+            #expect(try await scene.get("/login/a").text == "Bearer renewed")
+            #expect(try await scene.get("/a").text == "Bearer renewed")
+            #expect(try await scene.getStored("/other/b").text == "Bearer renewed")
+            if byReload {
+                try await scene.reload { $0.variables[1].initial = Secret("bob") }
+            } else {
+                try await become("bob", scene)
+            }
+            scene.origin.answer { $0.target == "/token" ? .response(500, content: "") : Self.script($0) }
+            #expect(try await scene.get("/other/b").status == 401)
+            #expect(try await scene.get("/a").status == 401)
+            #expect(scene.origin.seen.last { $0.target == "/a" }?["Authorization"] == nil)
+        }
+    }
+
+    @Test(arguments: [ServicePrivacy.private, .partitioned, .shared])
+    func `a refresh that a reload makes another user's brings nothing`(_ privacy: ServicePrivacy) async throws {
+        try await run(privacy: privacy) { (scene) async throws in
+            scene.origin.answer { $0.target == "/token" ? nil : Self.script($0) }
+            let client = try await scene.client()
+            try await client.get(scene.url("/a"))
+            let refresh = try await scene.origin.request()
+            // A field may say who asks, whatever its name is.
+            try await scene.reload { settings in
+                settings.services[0].configure[0].headers.append(HeaderEdit(name: "X-Who", value: Secret("bob")))
+            }
+            try await refresh.reply(content: "{\"access_token\":\"anna's\"}")
+            // Nothing better is there, so the refusal goes through.
+            let response = try await client.response()
+            #expect(response.status == 401)
+            #expect(response["Cache-Status"]?.contains("refreshed") == false)
+            scene.origin.answer(Self.script)
+            #expect(try await scene.get("/other/b").status == 401)
+            #expect(try await scene.get("/b").text == "Bearer renewed")
+        }
+    }
+
+    @Test func `who waits for a refresh that is dropped gets one of its own`() async throws {
+        try await run { (scene) async throws in
+            scene.origin.answer { $0.target == "/token" ? nil : Self.script($0) }
+            let before = try await scene.client("before")
+            try await before.get(scene.url("/a"))
+            let dropped = try await scene.origin.request()
+            try await become("bob", scene)
+            let after = try await scene.client("after")
+            try await after.get(scene.url("/b"))
+            try await eventually("it waits") { scene.origin.count(of: "/b") == 1 }
+            try await dropped.reply(content: "{\"access_token\":\"anna's\"}")
+            let refresh = try await scene.origin.request()
+            #expect(try await refresh.content().text == "{\"password\":\"bob\"}")
+            try await refresh.reply(content: "{\"access_token\":\"bob's\"}")
+            #expect(try await after.response().text == "Bearer bob's")
+            #expect(try await before.response().status == 401)
+        }
+    }
+
+    @Test func `two refreshes of one service at the same time bring both`() async throws {
+        try await run { (scene) async throws in
+            try await scene.reload { settings in
+                settings.variables.append(VariableScenarios.variable("second", nil))
+                var block = settings.services[0].configure[0]
+                block.pattern.match = "/second/**"
+                block.headers = [VariableScenarios.bearer("second")]
+                guard var rule = block.decorate.refresh?.value else { return }
+                rule.store[0].variable = "second"
+                block.decorate.refresh = .set(rule)
+                settings.services[0].configure.append(block)
+            }
+            scene.origin.answer { $0.target == "/token" ? nil : Self.script($0) }
+            let (one, two) = (try await scene.client("one"), try await scene.client("two"))
+            try await one.get(scene.url("/a"))
+            let first = try await scene.origin.request()
+            try await two.get(scene.url("/second/a"))
+            let second = try await scene.origin.request()
+            try await first.reply(content: "{\"access_token\":\"first\"}")
+            #expect(try await one.response().text == "Bearer first")
+            try await second.reply(content: "{\"access_token\":\"second\"}")
+            #expect(try await two.response().text == "Bearer second")
+        }
+    }
+
+    @Test func `a certificate is part of whose a renewed token is`() {
+        func owner(_ certificate: String?, _ password: String) -> [UInt8] {
+            var rule = RefreshRule()
+            rule.json = [RefreshParameter(name: "password", value: Secret([.variable("password")]))]
+            if let pointer = JSONPointer("/token") { rule.store = [RefreshTarget(variable: "token", pointer: pointer)] }
+            var block = ConfigureBlock()
+            block.decorate.refresh = .set(rule)
+            var service = ServiceSettings()
+            service.configure = [block]
+            let values = VariableValues(["password": .init(password)])
+            return values.renewed(by: service.renewals(certificate: certificate)).owner(of: ["token"])
+        }
+        #expect(owner("anna's", "hush") == owner("anna's", "hush"))
+        #expect(owner("anna's", "hush") != owner("bob's", "hush"))
+        #expect(owner("anna's", "hush") != owner(nil, "hush"))
+        #expect(owner("anna's", "hush") != owner("anna's", "shush"))
     }
 
     @Test func `an origin that refuses what it gave is not asked for more at once`() async throws {

@@ -23,34 +23,46 @@ struct TokenRefresher {
     func renew() async -> Bool {
         guard let variables = context.configuration.variables else { return false }
         let gate = variables.gate("\(service.name) \(rule.name)")
-        let turn = await gate.enter(now: context.now(), refused: service.generation(of: rule)) {
-            current.map { $0.generation(of: rule) != service.generation(of: rule) } ?? false
+        while true {
+            switch await gate.enter(now: context.now(), refused: service.generation(of: rule), isOutdated: { hasNewer })
+            {
+            case .done(let isRenewed): return isRenewed
+            case .failedLately: return false
+            case .again: continue
+            case .refresh:
+                let outcome = await refresh(variables)
+                gate.finish(outcome, now: context.now())
+                switch outcome {
+                case .renewed: return true
+                case .failed: return false
+                case .dropped: return hasNewer
+                }
+            }
         }
-        switch turn {
-        case .done(let isRenewed): return isRenewed
-        case .failedLately: return false
-        case .refresh: break
-        }
+    }
+
+    /// Whether the current configuration has another credential.
+    private var hasNewer: Bool {
+        guard let current, current.generation(of: rule) != service.generation(of: rule) else { return false }
+        return rule.variables.contains { current.variables[$0] != nil }
+    }
+
+    private func refresh(_ variables: VariableStore) async -> RefreshGate.Outcome {
+        // A configuration that was loaded since may speak for somebody else.
+        guard variables.mayRenew(rule.variables, asOf: service.variables) else { return .dropped }
         do {
             let values = try await request()
-            // A configuration that was loaded since may speak for somebody else.
-            var isRenewed = current?.ownCredentials == service.ownCredentials && current?.refreshes(by: rule) == true
-            if isRenewed {
-                isRenewed = await variables.renew(values, by: rule, asOf: service.variables, at: context.now())
-            }
-            gate.finish(
-                isRenewed: true, generation: isRenewed ? current?.generation(of: rule) : nil, now: context.now())
+            let isRenewed = await variables.renew(values, asOf: service.variables, at: context.now())
             context.proxy.logger.notice(
                 isRenewed
-                    ? "a credential was renewed" : "a renewed credential was dropped: there is another one by now",
+                    ? "a credential was renewed" : "a renewed credential was dropped: it is for another user by now",
                 metadata: ["service": "\(service.name)", "variables": "\(rule.variables.joined(separator: " "))"])
-            return true
+            return isRenewed ? .renewed(generation: current?.generation(of: rule) ?? 0) : .dropped
         } catch {
-            gate.finish(isRenewed: false, now: context.now())
             context.proxy.logger.warning(
                 "a credential could not be renewed",
                 metadata: ["service": "\(service.name)", "url": "\(rule.url.text)", "error": "\(error)"])
-            return false
+            return .failed
         }
     }
 

@@ -344,11 +344,6 @@ extension RoutedService {
     /// How many values the variables set by `rule` have had.
     func generation(of rule: RefreshRule) -> UInt64 { variables.generation(of: rule.variables) }
 
-    /// Whether that is how a refused credential is replaced.
-    func refreshes(by rule: RefreshRule) -> Bool {
-        settings.configure.contains { $0.decorate.refresh?.value == rule }
-    }
-
     /// The service's replacement in `table`, if variables used by this one have other values there.
     func successor(in table: ServiceTable) -> RoutedService? {
         guard usesVariables, let current = table.named(name), current !== self else { return nil }

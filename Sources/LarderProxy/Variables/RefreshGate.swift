@@ -11,13 +11,23 @@ package final class RefreshGate: Sendable {
         case refresh
         /// Another caller refreshed it meanwhile; whether there is a new credential.
         case done(Bool)
+        /// Another caller's refresh brought what nobody needs any more: enter again.
+        case again
         /// The last refresh failed a moment ago, or brought what is refused now.
         case failedLately
     }
 
+    package enum Outcome: Sendable {
+        /// It brought a credential of this generation.
+        case renewed(generation: UInt64)
+        /// The credential that it brought was dropped, as it is another user's by now.
+        case dropped
+        case failed
+    }
+
     private struct State {
         var isRunning = false
-        var waiting: [UnsafeContinuation<Bool, Never>] = []
+        var waiting: [UnsafeContinuation<Turn, Never>] = []
         var failedAt: Timestamp?
         /// The credential that the last refresh brought.
         var brought: (generation: UInt64, at: Timestamp)?
@@ -52,28 +62,31 @@ package final class RefreshGate: Sendable {
             return .refresh
         }
         if let turn { return turn }
-        let isRenewed = await withUnsafeContinuation { (continuation: UnsafeContinuation<Bool, Never>) in
-            let outcome = state.withLock { state -> Bool? in
-                guard state.isRunning else { return state.failedAt == nil }
-                state.waiting.append(continuation)
-                return nil
+        return await withUnsafeContinuation { (continuation: UnsafeContinuation<Turn, Never>) in
+            let isRunning = state.withLock { state in
+                if state.isRunning { state.waiting.append(continuation) }
+                return state.isRunning
             }
-            if let outcome { continuation.resume(returning: outcome) }
+            if !isRunning { continuation.resume(returning: .again) }
         }
-        return .done(isRenewed)
     }
 
     /// The refresh has ended.
-    ///
-    /// - Parameter generation: that of the credential which it brought.
-    package func finish(isRenewed: Bool, generation: UInt64? = nil, now: Timestamp) {
+    package func finish(_ outcome: Outcome, now: Timestamp) {
+        let turn: Turn
+        var (failedAt, brought): (Timestamp?, (UInt64, Timestamp)?) = (nil, nil)
+        switch outcome {
+        case .renewed(let generation): (turn, brought) = (.done(true), (generation, now))
+        case .dropped: turn = .again
+        case .failed: (turn, failedAt) = (.done(false), now)
+        }
         let waiting = state.withLock { state in
             state.isRunning = false
-            state.failedAt = isRenewed ? nil : now
-            state.brought = generation.map { ($0, now) }
+            state.failedAt = failedAt
+            state.brought = brought
             defer { state.waiting = [] }
             return state.waiting
         }
-        for continuation in waiting { continuation.resume(returning: isRenewed) }
+        for continuation in waiting { continuation.resume(returning: turn) }
     }
 }

@@ -15,6 +15,8 @@ package final class VariableStore: Sendable {
         var value: Secret?
         /// The last value that was not got by a refresh.
         var given: Secret?
+        /// The owner of `value`, where a refresh got it.
+        var owner: [UInt8]?
         /// The number of its value among those of all variables.
         var generation: UInt64
         var changedAt: Timestamp?
@@ -71,14 +73,12 @@ package final class VariableStore: Sendable {
 
     // MARK: Changing
 
-    /// Adopts the declarations of a configuration. Values that were got by a refresh which it has no more, or by one whose
-    /// request has other values now, are another user's: what was given before counts again.
+    /// Adopts the declarations of a configuration.
     ///
     /// - Parameter renewals: the refreshes of its services.
     package func declare(_ settings: [VariableSettings], renewals: [Renewal] = [], at now: Timestamp) {
         state.withLock { state in
             var variables: [String: Variable] = [:]
-            var changed: Set<String> = []
             for setting in settings {
                 guard var known = state.variables[setting.name] else {
                     variables[setting.name] = Variable(
@@ -89,22 +89,15 @@ package final class VariableStore: Sendable {
                 if known.settings.initial?.reveal() != setting.initial?.reveal(), let initial = setting.initial {
                     _ = VariableStore.change(&known, to: initial, at: now, &state)
                     known.given = initial
-                    changed.insert(setting.name)
+                    known.owner = nil
                 }
                 known.settings = setting
                 variables[setting.name] = known
             }
             state.variables = variables
-            let gone = state.renewals.filter { !renewals.contains($0) }
             state.renewals = renewals
-            let names = gone.flatMap(\.rule.variables) + VariableStore.renewed(after: changed, state)
-            VariableStore.withdraw(names.filter { !changed.contains($0) }, at: now, &state)
+            withdrawLost(at: now, &state)
         }
-    }
-
-    /// The variables that refreshes gave values for whom these variables stood.
-    private static func renewed(after changed: Set<String>, _ state: State) -> [String] {
-        state.renewals.filter { !$0.variables.isDisjoint(with: changed) }.flatMap(\.rule.variables)
     }
 
     private static func nextGeneration(_ state: inout State) -> UInt64 {
@@ -112,12 +105,16 @@ package final class VariableStore: Sendable {
         return state.generation
     }
 
-    /// Has the last given values count instead of those that refreshes got.
-    private static func withdraw(_ names: [String], at now: Timestamp, _ state: inout State) {
-        for name in Set(names) {
-            guard var variable = state.variables[name], variable.value != variable.given else { continue }
+    /// Has the last given values count again where refreshes got others for somebody else: by a refresh that is none any
+    /// more, or with what was given then for whatever renews them, however many refreshes lie between.
+    private func withdrawLost(at now: Timestamp, _ state: inout State) {
+        let values = values(state)
+        for (name, variable) in state.variables {
+            guard let owner = variable.owner, owner != values.owner(of: [name]) else { continue }
+            var variable = variable
             variable.value = variable.given
-            variable.generation = nextGeneration(&state)
+            variable.owner = nil
+            variable.generation = VariableStore.nextGeneration(&state)
             variable.changedAt = now
             state.variables[name] = variable
         }
@@ -133,17 +130,19 @@ package final class VariableStore: Sendable {
         return true
     }
 
-    /// Changes declared variables, and returns the names of those that changed.
+    /// Changes declared variables, and returns the names of those that changed. Undeclared ones are ignored.
     ///
-    /// - Parameter isGiven: whether somebody has decided on the values, which a refresh has not.
+    /// - Parameter owner: whose they are for each name, if a refresh got them; nil where somebody has decided on them.
     private static func change(
-        _ values: [(name: String, value: Secret)], isGiven: Bool, at now: Timestamp, _ state: inout State
+        _ values: [(name: String, value: Secret)], ownedBy owner: ((String) -> [UInt8])?, at now: Timestamp,
+        _ state: inout State
     ) -> [String] {
         var changed: [String] = []
         for (name, value) in values {
             guard var variable = state.variables[name] else { continue }
             var isChanged = change(&variable, to: value, at: now, &state)
-            if isGiven {
+            variable.owner = owner?(name)
+            if owner == nil {
                 // It may be the value that a refresh got.
                 if variable.given?.reveal() != value.reveal() { isChanged = true }
                 variable.given = value
@@ -158,33 +157,36 @@ package final class VariableStore: Sendable {
     /// are ignored.
     @discardableResult
     package func set(_ values: [(name: String, value: Secret)], at now: Timestamp) async -> [String] {
-        let (changed, renewed, apply) = state.withLock { state in
-            let changed = VariableStore.change(values, isGiven: true, at: now, &state)
-            let renewed = VariableStore.renewed(after: Set(changed), state)
-            VariableStore.withdraw(renewed.filter { !changed.contains($0) }, at: now, &state)
-            return (changed, renewed, state.apply)
+        let (changed, others, apply) = state.withLock { state in
+            let before = self.values(state)
+            let changed = VariableStore.change(values, ownedBy: nil, at: now, &state)
+            let after = self.values(state)
+            withdrawLost(at: now, &state)
+            return (changed, after.renewedNames.filter { before.owner(of: [$0]) != after.owner(of: [$0]) }, state.apply)
         }
         // Services that use what is renewed for another user now have another one, too.
-        if !changed.isEmpty { await apply?(changed + renewed) }
+        if !changed.isEmpty { await apply?(changed + others.subtracting(changed)) }
         return changed
     }
 
-    /// Sets values that a refresh got with those of `old`; none if one of the variables that it depends on, or sets, has
+    /// Sets values that a refresh got with those of `old`; none if they would be somebody else's by now, or one of them has
     /// been changed since: an operator has the last word. False then.
     func renew(
-        _ values: [(name: String, value: Secret)], by rule: RefreshRule, asOf old: VariableValues, at now: Timestamp
+        _ values: [(name: String, value: Secret)], asOf old: VariableValues, at now: Timestamp
     ) async -> Bool {
         let (changed, apply) = state.withLock { state -> ([String]?, (@Sendable ([String]) async -> Void)?) in
-            let renewals = state.renewals.filter { $0.rule == rule }
-            guard !renewals.isEmpty else { return (nil, nil) }
-            let names = renewals.reduce(rule.usedVariables) { $0.union($1.variables) }
-            guard self.values(state).generation(of: names) == old.generation(of: names) else { return (nil, nil) }
-            return (VariableStore.change(values, isGiven: false, at: now, &state), state.apply)
+            let current = self.values(state)
+            guard current.continues(old, for: values.map(\.name)) else { return (nil, nil) }
+            let changed = VariableStore.change(values, ownedBy: { current.owner(of: [$0]) }, at: now, &state)
+            return (changed, state.apply)
         }
         guard let changed else { return false }
         if !changed.isEmpty { await apply?(changed) }
         return true
     }
+
+    /// Whether a refresh with those of `old` would set variables now.
+    func mayRenew(_ names: [String], asOf old: VariableValues) -> Bool { values.continues(old, for: names) }
 
     /// Sets the function that applies changed values.
     package func onChange(_ apply: @escaping @Sendable ([String]) async -> Void) {
@@ -201,5 +203,12 @@ package final class VariableStore: Sendable {
             state.gates[name] = gate
             return gate
         }
+    }
+}
+
+extension VariableValues {
+    /// Whether the named variables have the values that they had in `old`, and would be renewed for the same user.
+    fileprivate func continues(_ old: VariableValues, for names: [String]) -> Bool {
+        generation(of: names) == old.generation(of: names) && owner(of: names) == old.owner(of: names)
     }
 }

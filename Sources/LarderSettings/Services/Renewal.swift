@@ -5,29 +5,33 @@ import LarderHTTP
 /// A refresh together with the service that has it: by both, the origin knows whose credential it renews.
 ///
 /// Other services may use the variables as well, and change their user with it.
-package struct Renewal: Sendable, Equatable {
-    package let rule: RefreshRule
+package struct Renewal: Sendable {
+    fileprivate let rule: RefreshRule
     private let service: ServiceSettings
+    private let certificate: String?
 
-    package init(_ rule: RefreshRule, of service: ServiceSettings) {
+    /// - Parameter certificate: identifies that with which the service proves who it is.
+    init(_ rule: RefreshRule, of service: ServiceSettings, certificate: String?) {
         self.rule = rule
         self.service = service
+        self.certificate = certificate
     }
 
     /// The variables that say whose credential it is: those of the request, and of the service's other fields, which may
     /// go with it.
-    package var variables: Set<String> {
+    fileprivate var variables: Set<String> {
         rule.requestVariables.union(Set(service.variablesInFields).subtracting(rule.variables))
     }
 
     /// Identifies the owner of the credential and the place that renews it, in an unambiguous form.
     fileprivate func octets(_ values: VariableValues) -> [UInt8] {
         let place = rule.url.resolved(below: service.baseURL.target)?.string ?? rule.url.text
-        return VariableValues.octets(of: "renewed at", place) + service.ownCredentials(values)
-    }
-
-    package static func == (a: Renewal, b: Renewal) -> Bool {
-        a.rule == b.rule && a.octets(VariableValues()) == b.octets(VariableValues())
+        var octets = VariableValues.octets(of: "renewed at", place) + service.ownCredentials(values, certificate)
+        // All fields may go with it, and say who asks, whatever their names are.
+        for edit in service.configure.flatMap(\.headers) {
+            octets += VariableValues.octets(of: edit.name.canonical, edit.value?.revealOrName(values) ?? "")
+        }
+        return octets
     }
 }
 

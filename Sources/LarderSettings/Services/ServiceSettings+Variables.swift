@@ -2,8 +2,10 @@
 
 extension ServiceSettings {
     /// The refreshes of its blocks.
-    package var renewals: [Renewal] {
-        configure.compactMap { $0.decorate.refresh?.value }.map { Renewal($0, of: self) }
+    ///
+    /// - Parameter certificate: identifies that with which the service proves who it is.
+    package func renewals(certificate: String?) -> [Renewal] {
+        configure.compactMap { $0.decorate.refresh?.value }.map { Renewal($0, of: self, certificate: certificate) }
     }
 
     /// The variables in request fields, in the order of their names.

@@ -67,6 +67,16 @@ package struct VariableValues: Sendable {
         return found.sorted { $0.lexicographicallyPrecedes($1) }.flatMap(\.self)
     }
 
+    /// Identifies whose values refreshes put into the named variables, by what was given and not by what was renewed. Once
+    /// it is another, values that were renewed before are somebody else's.
+    package func owner(of names: [String]) -> [UInt8] {
+        let given = given
+        return (given.octets(of: names) ?? []) + given.renewers(of: Set(names))
+    }
+
+    /// The variables that refreshes give values.
+    package var renewedNames: Set<String> { Set(renewers.flatMap(\.renewed)) }
+
     func isWiping(_ name: String) -> Bool { values[name]?.isWiping == true }
 
     /// The sum of the generations of the named variables; it grows with each change.

@@ -18,7 +18,7 @@ struct RefreshTests {
         #expect(await gate.enter(now: now) { false } == .refresh)
         let followers = (0..<50).map { _ in Task { await gate.enter(now: now) { false } } }
         try await eventually("all wait") { gate.waitingCount == 50 }
-        gate.finish(isRenewed: true, now: now)
+        gate.finish(.renewed(generation: 1), now: now)
         for follower in followers { #expect(await follower.value == .done(true)) }
         #expect(await gate.enter(now: now) { true } == .done(true))
         #expect(await gate.enter(now: now) { false } == .refresh)
@@ -30,7 +30,7 @@ struct RefreshTests {
         #expect(await gate.enter(now: now) { false } == .refresh)
         let follower = Task { await gate.enter(now: now) { false } }
         try await eventually("it waits") { gate.waitingCount == 1 }
-        gate.finish(isRenewed: false, now: now)
+        gate.finish(.failed, now: now)
         #expect(await follower.value == .done(false))
         #expect(await gate.enter(now: now + .milliseconds(999)) { false } == .failedLately)
         #expect(await gate.enter(now: now + .seconds(1)) { false } == .refresh)
@@ -40,11 +40,22 @@ struct RefreshTests {
         let gate = RefreshGate()
         let now = Timestamp(seconds: 1_000)
         #expect(await gate.enter(now: now, refused: 1) { false } == .refresh)
-        gate.finish(isRenewed: true, generation: 2, now: now)
+        gate.finish(.renewed(generation: 2), now: now)
         #expect(await gate.enter(now: now, refused: 2) { false } == .failedLately)
         #expect(await gate.enter(now: now, refused: 3) { false } == .refresh)
-        gate.finish(isRenewed: true, generation: 4, now: now)
+        gate.finish(.renewed(generation: 4), now: now)
         #expect(await gate.enter(now: now + .seconds(1), refused: 4) { false } == .refresh)
+    }
+
+    @Test func `whoever waited for what is dropped tries again`() async throws {
+        let gate = RefreshGate()
+        let now = Timestamp(seconds: 1_000)
+        #expect(await gate.enter(now: now) { false } == .refresh)
+        let follower = Task { await gate.enter(now: now) { false } }
+        try await eventually("it waits") { gate.waitingCount == 1 }
+        gate.finish(.dropped, now: now)
+        #expect(await follower.value == .again)
+        #expect(await gate.enter(now: now) { false } == .refresh)
     }
 
     // MARK: What is sent
