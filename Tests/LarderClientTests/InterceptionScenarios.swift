@@ -256,6 +256,25 @@ struct InterceptionScenarios {
         }
     }
 
+    @Test(arguments: [false, true])
+    func `a client that trusts the authority by now need not wait`(byReload: Bool) async throws {
+        try await Self.run { scenario in
+            scenario.origin.answer(Self.fresh)
+            let stranger = try TLSClientContext(trustsSystem: false, authorities: TestAuthority().pem)
+            await #expect(throws: IOError.self) { try await scenario.tunnel(trusting: stranger) }
+            try await eventually("the refusal is noted") {
+                !scenario.proxy.interception.retreats(now: scenario.proxy.monotonicNow).isEmpty
+            }
+            if byReload {
+                try await scenario.reload { _ in }
+            } else {
+                scenario.proxy.interception.forgetRefusals()
+            }
+            let again = try await scenario.tunnel(trusting: try Self.trust(scenario))
+            #expect(try await Self.get(again, scenario, "/a").text == "/a")
+        }
+    }
+
     @Test func `an origin whose certificate is for another host gets nothing of a request`() async throws {
         try await Self.run(names: "DNS:other.test") { scenario in
             scenario.origin.answer(Self.fresh)

@@ -226,6 +226,34 @@ struct RefusalScenarios {
         }
     }
 
+    /// A page can cause as many of them as it likes.
+    @Test func `what is refused says nothing of how long origins take`() async throws {
+        try await Scenario.run { settings, origin in
+            settings.add("api", at: origin.url("/"))
+        } _: { (scene) async throws in
+            let client = try await scene.client()
+            for _ in 0..<3 {
+                try await client.send(
+                    "GET /api/a HTTP/1.1", "Host: localhost:\(scene.port)", "Origin: http://evil.example",
+                    "Sec-Fetch-Site: cross-site")
+                #expect(try await client.response().status == 403)
+            }
+            try await client.send("GET \(scene.url("/a")) HTTP/1.1", "Host: x", "Cache-Control: only-if-cached")
+            #expect(try await client.response().status == 504)
+            #expect(scene.origin.seen.isEmpty)
+            try await eventually("all are counted") { scene.count(.refused) == 3 && scene.count(.error) == 1 }
+            #expect(scene.proxy.requests.slowest(10).isEmpty)
+            let totals = try #require(scene.proxy.serviceTotals()["api"])
+            #expect(totals.latencies(.origin).allSatisfy { $0 == 0 })
+            // A failure of the origin is waited for.
+            try await client.get(scene.url("/b"))
+            try await scene.origin.request().wire.reset()
+            #expect(try await client.response().status == 502)
+            try await eventually("it is counted") { scene.count(.error) == 2 }
+            #expect(scene.proxy.requests.slowest(10).map(\.url) == [scene.url("/b")])
+        }
+    }
+
     @Test func `a proxy that leads to itself is noticed`() async throws {
         try await Scenario.run { (scene) async throws in
             let client = try await scene.client()

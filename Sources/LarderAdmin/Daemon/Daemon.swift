@@ -59,6 +59,7 @@ package final class Daemon: Sendable {
             try lasting.prepareTLS(applied)
             try lasting.serve(applied.tls)
             try proxy.interception.prepare(for: applied, now: proxy.now)
+            proxy.interception.forgetRefusals()
             lasting.users = users
             lasting.variables.declare(applied.variables, renewals: lasting.renewals(applied), at: proxy.now)
             // Applied under the lock, so that an older configuration cannot replace a newer one.

@@ -71,7 +71,8 @@ struct InterceptionReport: Sendable {
                     [
                         "client": .string(retreat.client), "host": .string(retreat.host),
                         "seconds": .seconds(retreat.left),
-                        "cure": "have the client trust the local CA: larder trust",
+                        "cure":
+                            "have the client trust the local CA: larder trust; what trusts it by now is tried again after larder reload",
                     ]
                 }),
         ]
@@ -94,7 +95,8 @@ struct InterceptionReport: Sendable {
         switch line.reason {
         case .notListed: return ["intercept: { hosts: [\"\(host)\"] }"] + base
         case .excluded, .overTLS: return base
-        case .refused, .noCertificate: return ["larder trust"] + base
+        case .refused: return ["larder trust", "larder reload"] + base
+        case .noCertificate: return ["larder trust"] + base
         case .otherProtocol, .clientCertificate: return []
         }
     }

@@ -6,7 +6,7 @@ import LarderIO
 import LarderProxy
 import LarderRules
 
-/// The local CA: its certificate for download, and the operations to create, renew and remove it.
+/// The local CA: its certificate for download, and the operations to create, renew and remove it, and to ask clients anew that refused it.
 extension AdminPages {
     static func authorityPages(_ walkers: WorkerPool) -> [String: Page] {
         [
@@ -16,6 +16,11 @@ extension AdminPages {
                 return OwnResponse(
                     type: "application/x-pem-file", authority.pem.utf8,
                     fields: ["Content-Disposition": "attachment; filename=\"larder-ca.pem\""])
+            },
+            "/-/ca/refusals": Page(methods: [.delete]) { request, proxy in
+                _ = try AdminParameters(request, known: [])
+                proxy.interception.forgetRefusals()
+                return OwnResponse(json: ["retreats": .array([])])
             },
             "/-/ca": Page(methods: [.get, .head, .post, .delete]) { request, proxy in
                 if request.method == .post {

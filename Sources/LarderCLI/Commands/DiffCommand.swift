@@ -35,8 +35,6 @@ struct DiffCommand: ParsableCommand {
 
     @OptionGroup var client: ClientOptions
 
-    static let trouble: Int32 = 2
-
     func validate() throws {
         guard let at else { return }
         do {
@@ -47,14 +45,7 @@ struct DiffCommand: ParsableCommand {
     }
 
     func run() throws {
-        let hasChanged: Bool
-        do {
-            hasChanged = try compare()
-        } catch let failure as CommandFailure {
-            Terminal.writeError("larder: \(failure)")
-            throw ExitCode(DiffCommand.trouble)
-        }
-        if hasChanged { throw ExitCode(1) }
+        try Comparison.run { try !compare() }
     }
 
     /// Prints the difference. False if there is none.

@@ -66,13 +66,16 @@ struct DefaultPaths: Sendable {
     }
 
     /// Creates the directory of `path`, for this user alone, and its parents.
-    static func makeDirectory(for path: String) throws(DirectoryFailure) {
+    ///
+    /// - Parameter isForAll: whether other users may get to what is in the directory.
+    static func makeDirectory(for path: String, isForAll: Bool = false) throws(DirectoryFailure) {
         guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else { return }
         let directory = String(path[..<slash])
-        if mkdir(directory, 0o700) == 0 || errno == EEXIST { return }
+        let mode: mode_t = isForAll ? 0o755 : 0o700
+        if mkdir(directory, mode) == 0 || errno == EEXIST { return }
         guard errno == ENOENT else { throw DirectoryFailure(path: directory, code: errno) }
-        try makeDirectory(for: directory)
-        guard mkdir(directory, 0o700) == 0 || errno == EEXIST else {
+        try makeDirectory(for: directory, isForAll: isForAll)
+        guard mkdir(directory, mode) == 0 || errno == EEXIST else {
             throw DirectoryFailure(path: directory, code: errno)
         }
     }

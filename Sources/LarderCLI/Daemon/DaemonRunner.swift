@@ -86,8 +86,10 @@ enum DaemonRunner {
     ) async throws -> Daemon {
         let settings = loaded.settings
         do {
-            for path in [settings.cache.path.path, settings.admin.socket.path].compactMap({ $0 }) {
-                try makeDirectory(for: path)
+            if let path = settings.cache.path.path { try makeDirectory(for: path) }
+            if let path = settings.admin.socket.path {
+                // As the package's unit makes it: the sockets' own modes say who may use them.
+                try makeDirectory(for: path, isForAll: path == DefaultPaths.systemSocket && settings.admin.lanes)
             }
             let daemon = try Daemon(settings: settings, logger: logger)
             var addresses = try await daemon.proxy.start(inherited: inherited)
@@ -127,9 +129,9 @@ enum DaemonRunner {
         }
     }
 
-    private static func makeDirectory(for path: String) throws {
+    private static func makeDirectory(for path: String, isForAll: Bool = false) throws {
         do {
-            try DefaultPaths.makeDirectory(for: path)
+            try DefaultPaths.makeDirectory(for: path, isForAll: isForAll)
         } catch {
             throw CommandFailure(
                 "\(error)",

@@ -140,8 +140,8 @@ struct DiffRecordings: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "diff", abstract: "Say in what two recordings differ.",
         discussion: """
-            Each is the name of a recording or, with a slash or .har at its end, a file. Exits with 1 if they differ. \
-            `Date` is not compared.
+            Each is the name of a recording or, with a slash or .har at its end, a file. `Date` is not compared. Exit \
+            status 0 when both are equal, 1 when they differ, 2 when they could not be compared.
             """)
 
     @Argument(help: ArgumentHelp("The first recording.", valueName: "a"))
@@ -153,14 +153,16 @@ struct DiffRecordings: ParsableCommand {
     @OptionGroup var client: ClientOptions
 
     func run() throws {
-        let daemon = try client.adminClient()
-        let lines = ArchiveDifference.lines(try entries(first, daemon), try entries(second, daemon))
-        if client.json {
-            Terminal.write(JSONValue.array(lines.map { .string($0) }).description + "\n")
-        } else {
-            for line in lines { Terminal.write(Outline.printable(line) + "\n") }
+        try Comparison.run {
+            let daemon = try client.adminClient()
+            let lines = ArchiveDifference.lines(try entries(first, daemon), try entries(second, daemon))
+            if client.json {
+                Terminal.write(JSONValue.array(lines.map { .string($0) }).description + "\n")
+            } else {
+                for line in lines { Terminal.write(Outline.printable(line) + "\n") }
+            }
+            return lines.isEmpty
         }
-        if !lines.isEmpty { throw ExitCode(1) }
     }
 
     private func entries(_ name: String, _ daemon: AdminClient) throws -> [JSONValue] {

@@ -22,6 +22,8 @@ enum ResourceTable {
         Column(name: "versions", heading: "versions", side: .right, spare: 4),
         Column(name: "pinned", heading: "pinned", side: .left, spare: 3),
         Column(name: "service", heading: "service", side: .left, spare: 5),
+        // Enough of its name to tell partitions apart.
+        Column(name: "partition", heading: "partition", side: .left, spare: 0),
     ]
 
     /// The minimum width of a URL.
@@ -52,6 +54,7 @@ enum ResourceTable {
     private static func cell(_ column: Column, of resource: JSONValue) -> String {
         // Stale ones are not fresh for any time.
         if column.name == "ttl", let left = resource["ttl"]?.double, left < 0 { return "-" }
+        if column.name == "partition" { return resource[column.name]?.string.map { String($0.prefix(8)) } ?? "-" }
         let text = resource[column.name].map { Outline.plain($0, name: column.name) } ?? "-"
         guard column.name == "bytes", resource["state"]?.string == "partial" else { return text }
         return text + " of " + (resource["completeBytes"]?.int.map(Quantity.bytes) ?? "more")

@@ -125,7 +125,7 @@ enum StatusText {
 
     /// The outcomes of requests, from the cheapest to failures.
     private static let outcomes = [
-        "hit", "stale", "validated", "collapsed", "miss", "pass", "tunnel", "error", "aborted",
+        "hit", "stale", "validated", "collapsed", "miss", "pass", "tunnel", "error", "refused", "aborted",
     ]
 
     /// The origins that are in trouble or have been, with what was wrong.

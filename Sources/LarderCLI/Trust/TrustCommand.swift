@@ -77,6 +77,8 @@ struct Trust: ParsableCommand {
                         + error.line.replacing(file, with: "larder-ca.pem") + "\n")
             }
         }
+        // Programs that have refused it are asked again.
+        _ = try client.send(.delete, "/-/ca/refusals")
         Terminal.write(LocalCA.byHand)
         if !isComplete { throw ExitCode.failure }
     }

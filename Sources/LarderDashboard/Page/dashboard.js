@@ -80,13 +80,19 @@ function healthOf(service, upstreams) {
   return holding("td", "long bad-text", troubles[line.state], element("span", line.lastError, "sub"));
 }
 
+// A name of its own, where there is one: below a path, a page would not find its styles.
+function addressOf(service) {
+  const hasName = location.hostname === "localhost" && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/i.test(service.name);
+  return hasName ? "http://" + service.name + ".localhost:" + (location.port || 80) + "/" : service.mount;
+}
+
 function showServices(status) {
   const others = { name: "other hosts", ...status.otherHosts };
   const all = status.services.concat(servedOf(others.requests) + others.requests.miss + others.requests.pass ? [others] : []);
   rows("services", all.map(service => {
     const r = service.requests, asked = servedOf(r) + r.miss + r.pass + r.error;
     const name = service.mount ? element("a", service.name) : element("span", service.name);
-    if (service.mount) name.href = service.mount;
+    if (service.mount) name.href = addressOf(service);
     const { hits, loads } = service.latencyMilliseconds;
     return [
       holding("td", "long", name, service.baseURL ? element("span", service.baseURL, "sub") : null),
@@ -101,7 +107,7 @@ function showServices(status) {
 
 function showOrigins(status) {
   rows("origins", status.upstreams.map(line => [
-    element("td", line.origin, "long"), element("td", count(line.requests), "number"),
+    element("td", line.origin, "long place"), element("td", count(line.requests), "number"),
     element("td", count(line.failures), "number" + (line.failures ? " warn-text" : "")),
     element("td", line.active + " + " + line.idle + " idle", "number"), element("td", count(line.waiting), "number"),
     element("td", (troubles[line.state] ? troubles[line.state] + "; " : "") + (line.lastError || ""), "long quiet"),
@@ -191,7 +197,7 @@ const seen = [], happened = [];
 let source = null, awaited = null, isPainting = false, isPaused = false;
 
 const outcomeStyle = kind => ({ hit: "good-text", validated: "good-text", collapsed: "good-text", stale: "warn-text",
-  error: "bad-text", aborted: "bad-text" }[kind] || "");
+  error: "bad-text", refused: "warn-text", aborted: "bad-text" }[kind] || "");
 
 function requestLine(note) {
   const isTunnel = note.outcome === "tunnel";

@@ -295,7 +295,7 @@ async function change(action) {
     $("done").textContent = done[action];
     list();
   } catch (error) {
-    $("done").textContent = error.message;
+    $("done").textContent = error.status === 403 ? "That is not the admin token any more." : error.message;
     if (error.status === 403) { useToken(""); openTokenForm(true); }
   }
 }
@@ -306,9 +306,24 @@ $("unlock").addEventListener("click", () => {
   if (token) { useToken(""); return; }
   openTokenForm($("token-form").hidden);
 });
-$("token-form").addEventListener("submit", event => {
+// A recording without a name is nobody's: only whether one may ask for it is told.
+async function isAdminToken(text) {
+  const answer = await fetch("/-/recordings/-", { method: "HEAD", headers: { Authorization: "Bearer " + text } });
+  return answer.status !== 403;
+}
+
+$("token-form").addEventListener("submit", async event => {
   event.preventDefault();
-  useToken($("token").value.trim());
+  const text = $("token").value.trim();
+  try {
+    if (!await isAdminToken(text)) throw new Error("That is not the admin token.");
+  } catch (error) {
+    $("token-note").textContent = error.message;
+    $("token").select();
+    return;
+  }
+  $("token-note").textContent = "";
+  useToken(text);
   $("token").value = "";
   openTokenForm(false);
   $("unlock").focus();

@@ -73,7 +73,6 @@ final class Exchange {
     private func refuse(_ problem: Problem, lingers: Bool) async {
         begin()
         request.removeHead()
-        writer.record.kind = .error
         try? await writer.respond(problem)
         if lingers { writer.mustLinger = true }
         end()
@@ -215,9 +214,7 @@ final class Exchange {
         case let error as IOError: throw error
         default: problem = Problem(upstream: error, place: uri.isEmpty ? "the origin" : uri.authority)
         }
-        writer.record.kind = .error
-        writer.record.problem = problem
-        writer.record.cacheStatus = writer.record.cacheStatus?.stored(false)
+        writer.record.fail(problem)
         context.problemLog.note(problem, about: uri, at: context.loop.time.monotonic(), to: context.proxy.logger)
         guard !writer.hasResponded else {
             // The client must notice that the content is incomplete.
@@ -243,7 +240,7 @@ final class Exchange {
         request.releaseOriginPlace()
         writer.record.duration = context.loop.time.monotonic() - writer.record.startedAt
         let (kind, sent) = (writer.record.kind, Int(writer.record.contentSent))
-        let latency = writer.record.duration - writer.record.pauses
+        let latency = writer.record.latency
         context.counters.count(kind, latency: latency)
         context.counters.countReasons(of: writer.record)
         context.counters.add(.sent, sent)

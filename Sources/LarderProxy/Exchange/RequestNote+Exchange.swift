@@ -19,5 +19,6 @@ extension RequestNote {
         problem = record.problem?.title
         bytes = record.octets
         nanoseconds = record.duration
+        hasLatency = record.latency != nil
     }
 }

@@ -122,6 +122,9 @@ package final class Interception: Sendable {
         }
     }
 
+    /// Clients that did not trust the authority are tried again: they may trust it by now.
+    package func forgetRefusals() { state.withLock { $0.retreats = RetreatTable() } }
+
     /// Records that an origin requested a client certificate: only the client itself can have a valid one.
     package func noteRequest(by origin: Origin) {
         guard let authority = try? Authority(origin.authority, defaultPort: origin.port) else { return }

@@ -125,7 +125,7 @@ struct AccessLine {
     private var asksOrigin: Bool {
         switch record.kind {
         case .miss, .validated, .pass, .tunnel: true
-        case .hit, .stale, .collapsed, .error, .aborted, .own: false
+        case .hit, .stale, .collapsed, .error, .refused, .aborted, .own: false
         }
     }
 
@@ -139,7 +139,7 @@ struct AccessLine {
         case .tunnel: "TCP_TUNNEL"
         case .own: "TCP_HIT"
         case .aborted: "TCP_MISS_ABORTED"
-        case .error: record.problem?.proxyError == .httpRequestDenied ? "TCP_DENIED" : "NONE"
+        case .error, .refused: record.problem?.proxyError == .httpRequestDenied ? "TCP_DENIED" : "NONE"
         }
     }
 

@@ -16,7 +16,17 @@ struct ExchangeRecord {
     /// The counters of its service.
     var counters: ServiceCounters?
     var cacheStatus: CacheStatus?
-    var problem: Problem?
+    /// The error that it was answered with.
+    private(set) var problem: Problem?
+    /// How long the client waited for a response of the cache or an origin, in nanoseconds; nil where it was for neither,
+    /// as for errors that Larder knew at once.
+    var latency: Int64? {
+        switch kind {
+        case .own, .tunnel, .refused: nil
+        case .error where problem?.isOfOrigin != true: nil
+        default: duration - pauses
+        }
+    }
     /// Octets of content sent to the client.
     var contentSent: Int64 = 0
     /// Octets that a tunnel or another protocol brought to the client.
@@ -25,4 +35,11 @@ struct ExchangeRecord {
     var octets: Int64 { contentSent + relayed }
     /// The proven name of the client's user.
     var user: String?
+
+    /// The exchange ended with an error of Larder's own.
+    mutating func fail(_ problem: Problem) {
+        kind = problem.status.isServerError ? .error : .refused
+        self.problem = problem
+        cacheStatus = cacheStatus?.stored(false)
+    }
 }

@@ -13,6 +13,8 @@ package final class LoopCounters: Sendable {
         case aborted
         /// Answered by Larder itself: the first page, `/-/…`.
         case own
+        /// Refused by Larder itself, with a 4xx: no origin was asked.
+        case refused
     }
 
     package enum Amount: Int, CaseIterable, Sendable {
@@ -48,9 +50,10 @@ package final class LoopCounters: Sendable {
 
     // MARK: Counting, on the loop
 
-    package func count(_ kind: Kind, latency nanoseconds: Int64) {
+    /// - Parameter latency: in nanoseconds; nil where there was nothing to wait for.
+    package func count(_ kind: Kind, latency nanoseconds: Int64?) {
         cells.add(1, to: kind.rawValue)
-        guard kind != .own, kind != .tunnel else { return }
+        guard let nanoseconds else { return }
         cells.add(1, to: LoopCounters.histogram + LatencyScale.bucket(of: nanoseconds))
         cells.add(UInt64(max(0, nanoseconds)), to: LoopCounters.histogram + LatencyScale.buckets)
     }

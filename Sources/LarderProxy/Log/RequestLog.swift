@@ -97,6 +97,7 @@ package final class RequestLog: Sendable {
         let key = Key(method: note.method, url: note.plainURL)
         switch note.kind {
         case .miss, .validated, .pass, .error:
+            guard note.hasLatency else { break }
             change(key, note, in: &state.loads, isWorth: { $0.longest }) { line in
                 line.longest = max(line.longest, note.nanoseconds)
             }

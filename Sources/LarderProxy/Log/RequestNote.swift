@@ -27,6 +27,8 @@ package struct RequestNote: Sendable {
     /// Octets of content sent to the client.
     package let bytes: Int64
     package let nanoseconds: Int64
+    /// Whether the cache or an origin took this time.
+    let hasLatency: Bool
 
     /// The URL for people. A query may contain secrets: it is shown only of stored responses, whose whole URLs are
     /// visible to them anyway.

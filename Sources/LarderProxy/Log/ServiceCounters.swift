@@ -20,10 +20,13 @@ package final class ServiceCounters: Sendable {
     private static let histogramSize = LatencyScale.buckets + 1
 
     /// Counts an exchange with its octets of content sent.
-    func count(_ kind: LoopCounters.Kind, latency nanoseconds: Int64, sent: Int) {
+    ///
+    /// - Parameter latency: in nanoseconds; nil where there was nothing to wait for.
+    func count(_ kind: LoopCounters.Kind, latency nanoseconds: Int64?, sent: Int) {
         cells.add(1, to: kind.rawValue)
         cells.add(UInt64(sent), to: ServiceCounters.sent)
         if kind == .hit || kind == .stale || kind == .validated { cells.add(UInt64(sent), to: ServiceCounters.saved) }
+        guard let nanoseconds else { return }
         let histogram = ServiceCounters.histograms + Source(kind).rawValue * ServiceCounters.histogramSize
         cells.add(1, to: histogram + LatencyScale.bucket(of: nanoseconds))
         cells.add(UInt64(max(0, nanoseconds)), to: histogram + LatencyScale.buckets)

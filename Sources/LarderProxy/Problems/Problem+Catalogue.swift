@@ -186,6 +186,7 @@ extension Problem {
             status: error.status, title: error.status.phrase, proxyError: error.code.type ?? .proxyInternalError,
             detail: error.detail, advice: error.advice)
         if let hold = error.hold { fields[.retryAfter] = String(hold.seconds) }
+        isOfOrigin = error.hold == nil
     }
 
     /// - Parameter reading: the URL that the rule refuses, where that is another than the requested one.

@@ -17,6 +17,8 @@ package struct Problem: Error, Sendable, Equatable {
     package var fields = Fields()
     /// Whether the connection must close, because the end of the request is unknown.
     package var closes = false
+    /// Whether an origin was asked, or it was tried.
+    var isOfOrigin = false
 
     package init(
         status: Status, title: String, proxyError: ProxyStatus.ErrorType, detail: String, advice: String,

@@ -108,7 +108,7 @@ package struct LaneCounts: Sendable {
 
     /// Requests that stored responses could not answer.
     package var missed: UInt64 {
-        value(.miss) + value(.validated) + value(.collapsed) + value(.pass) + value(.error)
+        value(.miss) + value(.validated) + value(.collapsed) + value(.pass) + value(.error) + value(.refused)
             + tunnels.totals.values.reduce(0) { $0 + $1.requests }
     }
 
@@ -153,7 +153,7 @@ extension ExchangeRecord {
         switch kind {
         case .pass: return cacheStatus?.detail ?? "method \(method.token)"
         case .miss, .validated: return cacheStatus?.detail
-        case .hit, .stale, .collapsed, .error, .tunnel, .aborted, .own: return nil
+        case .hit, .stale, .collapsed, .error, .refused, .tunnel, .aborted, .own: return nil
         }
     }
 }
