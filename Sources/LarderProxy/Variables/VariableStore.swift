@@ -86,18 +86,31 @@ package final class VariableStore: Sendable {
                         generation: VariableStore.nextGeneration(&state))
                     continue
                 }
-                if known.settings.initial?.reveal() != setting.initial?.reveal(), let initial = setting.initial {
-                    _ = VariableStore.change(&known, to: initial, at: now, &state)
-                    known.given = initial
-                    known.owner = nil
-                }
+                let former = known.settings.initial?.reveal()
                 known.settings = setting
+                if former != setting.initial?.reveal() {
+                    VariableStore.adopt(setting.initial, in: &known, insteadOf: former, at: now, &state)
+                }
                 variables[setting.name] = known
             }
             state.variables = variables
             state.renewals = renewals
             withdrawLost(at: now, &state)
         }
+    }
+
+    /// The source has another value, or the variable no source any more: what was set by hand stays then.
+    private static func adopt(
+        _ initial: Secret?, in variable: inout Variable, insteadOf former: String?, at now: Timestamp,
+        _ state: inout State
+    ) {
+        guard initial != nil || variable.given?.reveal() == former else { return }
+        variable.given = initial
+        variable.owner = nil
+        guard variable.value?.reveal() != initial?.reveal() else { return }
+        variable.value = initial
+        variable.generation = nextGeneration(&state)
+        variable.changedAt = now
     }
 
     private static func nextGeneration(_ state: inout State) -> UInt64 {

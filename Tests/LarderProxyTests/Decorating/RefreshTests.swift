@@ -99,6 +99,25 @@ struct RefreshTests {
 
     // MARK: Variables
 
+    @Test func `a value goes with its source, and one that was set by hand stays`() async {
+        let store = VariableStore()
+        func variable(_ initial: String?) -> VariableSettings {
+            var settings = VariableSettings()
+            settings.name = "token"
+            settings.initial = initial.map { Secret($0) }
+            return settings
+        }
+        let now = Timestamp(seconds: 1)
+        store.declare([variable("anna's")], at: now)
+        #expect(store.values["token"] == "anna's")
+        store.declare([variable(nil)], at: now)
+        #expect(store.values["token"] == nil)
+        store.declare([variable("bob's")], at: now)
+        await store.set([("token", Secret("carl's"))], at: now)
+        store.declare([variable(nil)], at: now)
+        #expect(store.values["token"] == "carl's")
+    }
+
     @Test func `a variable's value is told by nothing that prints it`() async {
         let store = VariableStore()
         var settings = VariableSettings()
