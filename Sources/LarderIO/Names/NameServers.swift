@@ -56,7 +56,7 @@ final class NameServers {
         guard addresses.allSatisfy({ !Self.mayAnswer($0) }) else { return nil }
         let list = addresses.map(\.description).joined(separator: ", ")
         return areConfigured
-            ? "no name server can be reached (\(list)); check the network and resolv.conf"
+            ? "no name server of resolv.conf can be reached (\(list))"
             : "resolv.conf names no server and none answers on this machine; add a nameserver line"
     }
 

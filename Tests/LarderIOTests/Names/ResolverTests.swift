@@ -142,7 +142,7 @@ struct ResolverTests {
                 } catch { return error }
             }
             #expect(error?.code == .nameServerFailure)
-            #expect(error?.detail.hasPrefix("no name server can be reached") == true)
+            #expect(error?.detail.hasPrefix("no name server of resolv.conf can be reached") == true)
         }
     }
 
