@@ -9,7 +9,18 @@ extension YAMLDocument {
         let (line, hint) = advice(on: text, at: error.mark.line)
         return SettingsProblem(
             at: source.place(line: line, column: error.mark.column), setting: source.setting,
-            found: "text that is not YAML (\(error.problem)\(context))", expected: "YAML", advice: hint)
+            found: "text that is not YAML (\(error.problem)\(context))", expected: "YAML",
+            advice: hint ?? advice(on: error))
+    }
+
+    /// The usual mistakes, recognised by what the parser was reading.
+    private static func advice(on error: YAMLError) -> String? {
+        if error.problem.hasPrefix("mapping values are not allowed") {
+            return "put a value with `: ` in quotes, or begin it on a line of its own, indented by spaces"
+        }
+        guard let context = error.context?.text else { return nil }
+        if context.contains("flow") { return "close each `[` with `]` and each `{` with `}`" }
+        return context.contains("quoted scalar") ? "close the quotation mark" : nil
     }
 
     /// The usual mistakes, recognised by the line.

@@ -408,7 +408,16 @@ struct MalformedConfigurationTests {
         Mistake(
             label: "a list that does not end", yaml: "listen: [a\n", line: 2, column: 1, setting: "",
             found: "text that is not YAML (did not find expected ',' or ']', parsing a flow sequence of line 1)",
-            expected: "YAML"),
+            expected: "YAML", advice: "close each `[` with `]` and each `{` with `}`"),
+        Mistake(
+            label: "a text that does not end", yaml: "listen: \"a\n", line: 2, column: 1, setting: "",
+            found: "text that is not YAML (found unexpected end of stream, scanning a quoted scalar of line 1)",
+            expected: "YAML", advice: "close the quotation mark"),
+        Mistake(
+            label: "a second colon", yaml: "cache: disk: 1 GiB\n", line: 1, column: 12, setting: "",
+            found: "text that is not YAML (mapping values are not allowed in this context)",
+            expected: "YAML",
+            advice: "put a value with `: ` in quotes, or begin it on a line of its own, indented by spaces"),
         Mistake(
             label: "a tab", yaml: "cache:\n\tdisk: 1 GiB\n", line: 2, column: 1, setting: "",
             found:
