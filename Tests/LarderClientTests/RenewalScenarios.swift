@@ -228,6 +228,50 @@ struct RenewalScenarios {
         }
     }
 
+    @Test func `where users are apart, what came before a refresh goes with whoever has it renewed`() async throws {
+        try await run(privacy: .partitioned) { (scene) async throws in
+            try await VariableScenarios.set(scene, "given")
+            #expect(try await scene.getStored("/a").text == "Bearer given")
+            try await become("bob", scene)
+            scene.origin.answer { _ in .response(403, content: "not for bob") }
+            #expect(try await scene.get("/a").text == "not for bob")
+        }
+    }
+
+    @Test func `a refusal of a former user's password holds nobody up`() async throws {
+        try await run { (scene) async throws in
+            scene.origin.answer { $0.target == "/token" ? .response(403, content: "no") : Self.script($0) }
+            #expect(try await scene.get("/a").status == 401)
+            try await become("bob", scene)
+            scene.origin.answer(Self.script)
+            #expect(try await scene.get("/b").text == "Bearer renewed")
+        }
+    }
+
+    @Test func `a refresh sends what was renewed meanwhile for the same user`() async throws {
+        try await runChain { (scene) async throws in
+            #expect(try await scene.get("/login/a").text == "Bearer renewed")
+            scene.origin.answer { $0.target == "/a" ? nil : Self.script($0) }
+            let client = try await scene.client()
+            try await client.get(scene.url("/a"))
+            let refused = try await scene.origin.request()
+            // The refresh token is used up, and renewed.
+            scene.advance(.seconds(2))
+            scene.origin.answer { head in
+                if head.target == "/token" { return .ok(content: "{\"access_token\":\"again\"}") }
+                return head["Authorization"] == "Bearer again"
+                    ? .ok(VariableScenarios.fresh, content: "again") : .response(401, content: "no")
+            }
+            #expect(try await scene.get("/login/b").text == "again")
+            scene.origin.answer { $0.target == "/token" ? nil : Self.script($0) }
+            try await refused.reply(401, content: "no")
+            let refresh = try await scene.origin.request()
+            #expect(try await refresh.content().text == "{\"refresh\":\"again\"}")
+            try await refresh.reply(content: "{\"access_token\":\"renewed\"}")
+            #expect(try await client.response().text == "Bearer renewed")
+        }
+    }
+
     @Test func `a certificate is part of whose a renewed token is`() {
         func owner(_ certificate: String?, _ password: String) -> [UInt8] {
             var rule = RefreshRule()

@@ -5,6 +5,7 @@ import LarderIO
 import LarderRules
 import LarderSettings
 import LarderTesting
+import LarderUpstream
 import Testing
 
 @testable import LarderProxy
@@ -117,6 +118,31 @@ struct TLSListenerScenarios {
             unlink(files.key)
             await #expect(throws: IOError.self) { try await scenario.reload { _ in } }
             try await Self.client(scenario, files).get(scenario.url("/a"))
+        }
+    }
+
+    /// The next change of a variable makes the configuration that is in force anew.
+    @Test func `a reload that is refused leaves the services' TLS as it was`() async throws {
+        let (own, other) = (FreshDirectory(), FreshDirectory())
+        for directory in [own, other] { try Files.write(TestAuthority().pem, to: directory.path + "/ca.pem") }
+        try await Self.run { settings in
+            settings.variables = [VariableScenarios.variable("token", "one")]
+            settings.add("api", at: "http://127.0.0.1:1/") { service in
+                service.tls.caFile = own.path + "/ca.pem"
+                service.configure { $0.headers = [VariableScenarios.bearer("token")] }
+            }
+        } _: { scenario, files in
+            func context() throws -> TLSClientContext? {
+                let service = try #require(scenario.proxy.configuration.router.table.services.first)
+                return service.tls(for: try #require(service.base))?.context
+            }
+            let before = try #require(try context())
+            unlink(files.key)
+            await #expect(throws: IOError.self) {
+                try await scenario.reload { $0.services[0].tls.caFile = other.path + "/ca.pem" }
+            }
+            try await VariableScenarios.set(scenario, "two")
+            #expect(try context() === before)
         }
     }
 

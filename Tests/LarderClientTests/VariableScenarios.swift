@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Larder
 import LarderHTTP
 import LarderIO
 import LarderProxy
@@ -279,6 +280,32 @@ struct VariableScenarios {
             let response = try await scene.get("/a")
             #expect(response.text == "/a")
             #expect(response["Cache-Status"]?.contains("other-partition, refreshed") == true)
+            try await Self.set(scene, "one")
+            scene.origin.answer { _ in .response(403, content: "not for one") }
+            #expect(try await scene.get("/a").text == "not for one")
+        }
+    }
+
+    @Test(arguments: [Configuration.AfterWrite.Action.override, .promote])
+    func `HT-03 what was written with a renewed token is not stored for the one before it`(
+        _ action: Configuration.AfterWrite.Action
+    ) async throws {
+        try await Self.run(
+            service: { $0.privacy = .partitioned },
+            block: { block in
+                Self.refresh(&block)
+                block.expirationTime = Expiration(time: .seconds(600))
+                block.afterWrite = .init(action)
+            }
+        ) { (scene) async throws in
+            scene.origin.answer { head in
+                if head.target == "/token" { return .ok(content: "{\"access_token\":\"two\"}") }
+                return head["Authorization"] == "Bearer one"
+                    ? .response(401, content: "not for one") : .ok(Self.fresh, content: "two's")
+            }
+            let client = try await scene.client()
+            try await client.send("PUT \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 5", content: "two's")
+            #expect(try await client.response().text == "two's")
             try await Self.set(scene, "one")
             scene.origin.answer { _ in .response(403, content: "not for one") }
             #expect(try await scene.get("/a").text == "not for one")

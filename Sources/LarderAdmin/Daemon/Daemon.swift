@@ -55,12 +55,14 @@ package final class Daemon: Sendable {
     package func reload(_ settings: Settings) throws -> [String] {
         let (applied, waiting) = SettingsCatalogue.reloaded(proxy.configuration.settings, as: settings)
         try configuring { lasting in
-            let users = try Daemon.gate(applied.access, after: lasting.users)
-            try lasting.prepareTLS(applied)
-            try lasting.serve(applied.tls)
+            // What is refused in the middle must leave nothing behind: the next change of a variable would apply it.
+            var prepared = lasting
+            prepared.users = try Daemon.gate(applied.access, after: lasting.users)
+            try prepared.prepareTLS(applied)
+            try prepared.serve(applied.tls)
             try proxy.interception.prepare(for: applied, now: proxy.now)
             proxy.interception.forgetRefusals()
-            lasting.users = users
+            lasting = prepared
             lasting.variables.declare(applied.variables, renewals: lasting.renewals(applied), at: proxy.now)
             // Applied under the lock, so that an older configuration cannot replace a newer one.
             proxy.apply(Daemon.configuration(applied, &lasting, asksPrograms: true))

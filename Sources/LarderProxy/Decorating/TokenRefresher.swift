@@ -22,9 +22,10 @@ struct TokenRefresher {
     /// refresh under way, or because there is one by now. False when there is none.
     func renew() async -> Bool {
         guard let variables = context.configuration.variables else { return false }
-        let gate = variables.gate("\(service.name) \(rule.name)")
+        let owner = service.variables.owner(of: rule.variables)
+        let gate = variables.gate("\(service.name) \(rule.name)", for: owner)
         while true {
-            switch await gate.enter(now: context.now(), refused: service.generation(of: rule), isOutdated: { hasNewer })
+            switch await gate.enter(now: context.now(), isOutdated: { hasNewer })
             {
             case .done(let isRenewed): return isRenewed
             case .failedLately: return false
@@ -49,7 +50,7 @@ struct TokenRefresher {
 
     private func refresh(_ variables: VariableStore) async -> RefreshGate.Outcome {
         // A configuration that was loaded since may speak for somebody else.
-        guard variables.mayRenew(rule.variables, asOf: service.variables) else { return .dropped }
+        guard variables.mayRenew(rule.variables, asOf: service.variables, at: context.now()) else { return .dropped }
         do {
             let values = try await request()
             let isRenewed = await variables.renew(values, asOf: service.variables, at: context.now())
@@ -57,7 +58,7 @@ struct TokenRefresher {
                 isRenewed
                     ? "a credential was renewed" : "a renewed credential was dropped: it is for another user by now",
                 metadata: ["service": "\(service.name)", "variables": "\(rule.variables.joined(separator: " "))"])
-            return isRenewed ? .renewed(generation: current?.generation(of: rule) ?? 0) : .dropped
+            return isRenewed ? .renewed : .dropped
         } catch {
             context.proxy.logger.warning(
                 "a credential could not be renewed",
@@ -72,6 +73,8 @@ struct TokenRefresher {
     }
 
     private func request() async throws -> [(name: String, value: Secret)] {
+        // Of the same user, but what the request needs may have been renewed since.
+        let service = current ?? service
         guard let base = service.base, let uri = rule.url.resolved(below: base) else {
             throw RefreshFailure.unresolvable
         }

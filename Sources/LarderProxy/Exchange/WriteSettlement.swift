@@ -26,11 +26,16 @@ struct WriteSettlement {
     ///
     /// To be called before the client gets the response: a client that has seen a write succeed must not get earlier
     /// state.
-    func settle(_ response: ResponseHead, _ content: RepeatableContent?) async -> Promotion? {
+    ///
+    /// - Parameter isForAnotherPartition: whether it was made with credentials that were renewed on the way.
+    func settle(
+        _ response: ResponseHead, _ content: RepeatableContent?, isForAnotherPartition: Bool
+    ) async -> Promotion? {
         guard !request.head.method.isSafe else { return nil }
         let effect = effect(of: response, isContentKept: content?.isWhole ?? (request.content == nil))
         if !effect.groups.isEmpty { context.proxy.invalidate(groups: effect.groups, origin: request.uri.origin) }
         await apply(effect)
+        if isForAnotherPartition, effect.sequel != .reload { return nil }
         switch effect.sequel {
         case .nothing:
             guard request.head.method == .post, response.status == 200, response.fields.contains(.contentLocation)

@@ -96,7 +96,7 @@ package final class RoutedService: Sendable {
         mayHaveOwnCaches =
             settings.declare != nil && !usesVariables
             && !settings.hasCredentials(certificate: tls?.certificate, saysPrivacyByURL: saysPrivacyByURL)
-        configuredCredentials = variables.octets(of: settings.variablesInFields)
+        configuredCredentials = variables.identity(of: settings.variablesInFields)
         self.targets = targets
         self.identities = identities
         self.invalidations = invalidations

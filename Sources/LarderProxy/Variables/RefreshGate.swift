@@ -13,13 +13,12 @@ package final class RefreshGate: Sendable {
         case done(Bool)
         /// Another caller's refresh brought what nobody needs any more: enter again.
         case again
-        /// The last refresh failed a moment ago, or brought what is refused now.
+        /// The last refresh failed a moment ago.
         case failedLately
     }
 
     package enum Outcome: Sendable {
-        /// It brought a credential of this generation.
-        case renewed(generation: UInt64)
+        case renewed
         /// The credential that it brought was dropped, as it is another user's by now.
         case dropped
         case failed
@@ -29,14 +28,9 @@ package final class RefreshGate: Sendable {
         var isRunning = false
         var waiting: [UnsafeContinuation<Turn, Never>] = []
         var failedAt: Timestamp?
-        /// The credential that the last refresh brought.
-        var brought: (generation: UInt64, at: Timestamp)?
 
-        /// Whether it is too early for another refresh of a credential.
-        func isPausing(at now: Timestamp, for refused: UInt64) -> Bool {
-            let end = failedAt ?? (brought?.generation == refused ? brought?.at : nil)
-            return end.map { now >= $0 && now < $0 + RefreshGate.pause } ?? false
-        }
+        /// Whether it is too early for another refresh.
+        func isPausing(at now: Timestamp) -> Bool { failedAt.map { RefreshGate.isRecent($0, at: now) } ?? false }
     }
 
     private let state = Lock(State())
@@ -44,20 +38,20 @@ package final class RefreshGate: Sendable {
     /// origin that refuses every one must not be asked for one after the other.
     package static let pause = Duration.seconds(1)
 
+    static func isRecent(_ moment: Timestamp, at now: Timestamp) -> Bool { now >= moment && now < moment + pause }
+
     package init() {}
 
     /// The number of waiting callers.
     package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
-    /// - Parameters:
-    ///   - refused: the generation of the credential that was refused.
-    ///   - isOutdated: whether a newer credential exists by now. Called under the lock, so that nothing can happen between
-    ///     a refresh and its outcome.
-    package func enter(now: Timestamp, refused: UInt64 = 0, isOutdated: () -> Bool) async -> Turn {
+    /// - Parameter isOutdated: whether a newer credential exists by now. Called under the lock, so that nothing can happen
+    ///   between a refresh and its outcome.
+    package func enter(now: Timestamp, isOutdated: () -> Bool) async -> Turn {
         let turn = state.withLock { state -> Turn? in
             if isOutdated() { return state.isRunning ? nil : .done(true) }
             if state.isRunning { return nil }
-            if state.isPausing(at: now, for: refused) { return .failedLately }
+            if state.isPausing(at: now) { return .failedLately }
             state.isRunning = true
             return .refresh
         }
@@ -73,17 +67,15 @@ package final class RefreshGate: Sendable {
 
     /// The refresh has ended.
     package func finish(_ outcome: Outcome, now: Timestamp) {
-        let turn: Turn
-        var (failedAt, brought): (Timestamp?, (UInt64, Timestamp)?) = (nil, nil)
-        switch outcome {
-        case .renewed(let generation): (turn, brought) = (.done(true), (generation, now))
-        case .dropped: turn = .again
-        case .failed: (turn, failedAt) = (.done(false), now)
-        }
+        let turn: Turn =
+            switch outcome {
+            case .renewed: .done(true)
+            case .dropped: .again
+            case .failed: .done(false)
+            }
         let waiting = state.withLock { state in
             state.isRunning = false
-            state.failedAt = failedAt
-            state.brought = brought
+            state.failedAt = outcome == .failed ? now : nil
             defer { state.waiting = [] }
             return state.waiting
         }

@@ -17,9 +17,17 @@ package final class VariableStore: Sendable {
         var given: Secret?
         /// The owner of `value`, where a refresh got it.
         var owner: [UInt8]?
+        /// When a refresh got it.
+        var renewedAt: Timestamp?
         /// The number of its value among those of all variables.
         var generation: UInt64
         var changedAt: Timestamp?
+    }
+
+    /// Where a credential is renewed, and for whom.
+    private struct Place: Hashable {
+        let refresh: String
+        let owner: [UInt8]
     }
 
     private struct State {
@@ -28,7 +36,7 @@ package final class VariableStore: Sendable {
         var renewals: [Renewal] = []
         /// How many values all variables have had: one that was away does not begin anew.
         var generation: UInt64 = 0
-        var gates: [String: RefreshGate] = [:]
+        var gates: [Place: RefreshGate] = [:]
         var apply: (@Sendable ([String]) async -> Void)?
     }
 
@@ -107,6 +115,7 @@ package final class VariableStore: Sendable {
         guard initial != nil || variable.given?.reveal() == former else { return }
         variable.given = initial
         variable.owner = nil
+        variable.renewedAt = nil
         guard variable.value?.reveal() != initial?.reveal() else { return }
         variable.value = initial
         variable.generation = nextGeneration(&state)
@@ -127,6 +136,7 @@ package final class VariableStore: Sendable {
             var variable = variable
             variable.value = variable.given
             variable.owner = nil
+            variable.renewedAt = nil
             variable.generation = VariableStore.nextGeneration(&state)
             variable.changedAt = now
             state.variables[name] = variable
@@ -155,6 +165,7 @@ package final class VariableStore: Sendable {
             guard var variable = state.variables[name] else { continue }
             var isChanged = change(&variable, to: value, at: now, &state)
             variable.owner = owner?(name)
+            variable.renewedAt = owner == nil ? nil : now
             if owner == nil {
                 // It may be the value that a refresh got.
                 if variable.given?.reveal() != value.reveal() { isChanged = true }
@@ -198,22 +209,32 @@ package final class VariableStore: Sendable {
         return true
     }
 
-    /// Whether a refresh with those of `old` would set variables now.
-    func mayRenew(_ names: [String], asOf old: VariableValues) -> Bool { values.continues(old, for: names) }
+    /// Whether a refresh with those of `old` would set variables now. Not where one, of whichever service, has set them a
+    /// moment ago.
+    func mayRenew(_ names: [String], asOf old: VariableValues, at now: Timestamp) -> Bool {
+        state.withLock { state in
+            let isNew = names.contains { name in
+                state.variables[name]?.renewedAt.map { RefreshGate.isRecent($0, at: now) } ?? false
+            }
+            return !isNew && values(state).continues(old, for: names)
+        }
+    }
 
     /// Sets the function that applies changed values.
     package func onChange(_ apply: @escaping @Sendable ([String]) async -> Void) {
         state.withLock { $0.apply = apply }
     }
 
-    /// The gate that lets one refresh of a credential run at a time, for each `name`.
-    func gate(_ name: String) -> RefreshGate {
+    /// The gate that lets one refresh run at a time. Another user's is another: what fails for one, or takes long,
+    /// concerns nobody else.
+    func gate(_ refresh: String, for owner: [UInt8]) -> RefreshGate {
         state.withLock { state in
-            if let gate = state.gates[name] { return gate }
-            // Names come from the configuration; those of many reloads must not accumulate.
+            let place = Place(refresh: refresh, owner: owner)
+            if let gate = state.gates[place] { return gate }
+            // Those of many reloads and users must not accumulate.
             if state.gates.count > 10_000 { state.gates.removeAll() }
             let gate = RefreshGate()
-            state.gates[name] = gate
+            state.gates[place] = gate
             return gate
         }
     }

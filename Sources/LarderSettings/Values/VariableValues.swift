@@ -74,6 +74,13 @@ package struct VariableValues: Sendable {
         return (given.octets(of: names) ?? []) + given.renewers(of: Set(names))
     }
 
+    /// Tells users apart whom the named variables identify, in an unambiguous form: the values, and whoever has them
+    /// renewed. Nil where neither says anything.
+    package func identity(of names: [String]) -> [UInt8]? {
+        let identity = (octets(of: names) ?? []) + given.renewers(of: Set(names))
+        return identity.isEmpty ? nil : identity
+    }
+
     /// The variables that refreshes give values.
     package var renewedNames: Set<String> { Set(renewers.flatMap(\.renewed)) }
 

@@ -18,7 +18,7 @@ struct RefreshTests {
         #expect(await gate.enter(now: now) { false } == .refresh)
         let followers = (0..<50).map { _ in Task { await gate.enter(now: now) { false } } }
         try await eventually("all wait") { gate.waitingCount == 50 }
-        gate.finish(.renewed(generation: 1), now: now)
+        gate.finish(.renewed, now: now)
         for follower in followers { #expect(await follower.value == .done(true)) }
         #expect(await gate.enter(now: now) { true } == .done(true))
         #expect(await gate.enter(now: now) { false } == .refresh)
@@ -34,17 +34,6 @@ struct RefreshTests {
         #expect(await follower.value == .done(false))
         #expect(await gate.enter(now: now + .milliseconds(999)) { false } == .failedLately)
         #expect(await gate.enter(now: now + .seconds(1)) { false } == .refresh)
-    }
-
-    @Test func `a credential that is refused as soon as it is there stands for a second, and no other does`() async {
-        let gate = RefreshGate()
-        let now = Timestamp(seconds: 1_000)
-        #expect(await gate.enter(now: now, refused: 1) { false } == .refresh)
-        gate.finish(.renewed(generation: 2), now: now)
-        #expect(await gate.enter(now: now, refused: 2) { false } == .failedLately)
-        #expect(await gate.enter(now: now, refused: 3) { false } == .refresh)
-        gate.finish(.renewed(generation: 4), now: now)
-        #expect(await gate.enter(now: now + .seconds(1), refused: 4) { false } == .refresh)
     }
 
     @Test func `whoever waited for what is dropped tries again`() async throws {
@@ -98,6 +87,20 @@ struct RefreshTests {
     }
 
     // MARK: Variables
+
+    @Test func `what was renewed a moment ago is not renewed again, by whichever service`() async {
+        let store = VariableStore()
+        var settings = VariableSettings()
+        settings.name = "token"
+        let now = Timestamp(seconds: 1_000)
+        store.declare([settings], at: now)
+        #expect(store.mayRenew(["token"], asOf: store.values, at: now))
+        #expect(await store.renew([("token", Secret("x"))], asOf: store.values, at: now))
+        #expect(!store.mayRenew(["token"], asOf: store.values, at: now + .milliseconds(999)))
+        #expect(store.mayRenew(["token"], asOf: store.values, at: now + .seconds(1)))
+        await store.set([("token", Secret("y"))], at: now)
+        #expect(store.mayRenew(["token"], asOf: store.values, at: now))
+    }
 
     @Test func `a value goes with its source, and one that was set by hand stays`() async {
         let store = VariableStore()
