@@ -55,7 +55,7 @@ package final class Daemon: Sendable {
     package func reload(_ settings: Settings) throws -> [String] {
         let (applied, waiting) = SettingsCatalogue.reloaded(proxy.configuration.settings, as: settings)
         try configuring { lasting in
-            // What is refused in the middle must leave nothing behind: the next change of a variable would apply it.
+            // A reload that is refused in the middle must leave nothing behind: the next change of a variable would apply it.
             var prepared = lasting
             prepared.users = try Daemon.gate(applied.access, after: lasting.users)
             try prepared.prepareTLS(applied)

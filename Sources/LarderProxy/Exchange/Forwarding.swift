@@ -69,11 +69,8 @@ struct Forwarding: ExchangeStep {
         await exchange.stopContent()
         if response.head.status == 101 { return try await upgrade(response) }
         // Before the client gets the response: a client that has seen a write succeed must not get earlier state.
-        let promotion =
-            request.onlyReads
-            ? nil
-            : await settlement.settle(
-                response.head, repeatable, isForAnotherPartition: sender?.isForAnotherPartition ?? false)
+        let promotion = await settlement.settle(
+            response.head, repeatable, isForAnotherPartition: sender?.isForAnotherPartition ?? false)
         var received = response.head
         HopByHop.strip(&received.fields, for: .forwardResponse)
         if !received.fields.contains(.date) { received.fields[.date] = context.dateText() }

@@ -31,7 +31,7 @@ struct WriteSettlement {
     func settle(
         _ response: ResponseHead, _ content: RepeatableContent?, isForAnotherPartition: Bool
     ) async -> Promotion? {
-        guard !request.head.method.isSafe else { return nil }
+        guard !request.head.method.isSafe, !request.onlyReads else { return nil }
         let effect = effect(of: response, isContentKept: content?.isWhole ?? (request.content == nil))
         if !effect.groups.isEmpty { context.proxy.invalidate(groups: effect.groups, origin: request.uri.origin) }
         await apply(effect)
