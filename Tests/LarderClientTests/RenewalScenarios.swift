@@ -203,6 +203,54 @@ struct RenewalScenarios {
         }
     }
 
+    @Test(arguments: [("GET", 200), ("DELETE", 401)])
+    func `a write that began as one user's is not made as another's`(_ method: String, _ status: Int) async throws {
+        try await run { (scene) async throws in
+            scene.origin.answer { $0.target == "/token" ? nil : Self.script($0) }
+            let client = try await scene.client()
+            try await client.send("\(method) \(scene.url("/a")) HTTP/1.1", "Host: x")
+            let refresh = try await scene.origin.request()
+            try await VariableScenarios.set(scene, "bob's")
+            try await refresh.reply(content: "{\"access_token\":\"anna's\"}")
+            #expect(try await client.response().status == status)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `two services that renew one variable ask once`(isSecondOther: Bool) async throws {
+        try await run { (scene) async throws in
+            try await scene.reload { settings in
+                let refresh = settings.services[0].configure[0].decorate.refresh
+                settings.services[1].configure[0].decorate.refresh = refresh
+                guard isSecondOther, var rule = refresh?.value else { return }
+                // Each has a token of its own; the one for refreshes is for both.
+                settings.variables.append(VariableScenarios.variable("second", nil))
+                settings.variables.append(VariableScenarios.variable("once", nil))
+                guard let pointer = JSONPointer("/once") else { return }
+                rule.store.append(RefreshTarget(variable: "once", pointer: pointer))
+                settings.services[0].configure[0].decorate.refresh = .set(rule)
+                rule.store[0].variable = "second"
+                rule.url = RefreshURL(scene.origin.url("/token")) ?? rule.url
+                settings.services[1].configure[0].decorate.refresh = .set(rule)
+                settings.services[1].configure[0].headers = [VariableScenarios.bearer("second")]
+            }
+            scene.origin.answer { $0.target == "/token" ? nil : Self.script($0) }
+            let (one, two) = (try await scene.client("one"), try await scene.client("two"))
+            try await one.get(scene.url("/a"))
+            let first = try await scene.origin.request()
+            try await two.get(scene.url("/other/b"))
+            try await eventually("it was refused") { scene.origin.count(of: "/other/b") == 1 }
+            try await first.reply(content: "{\"access_token\":\"first\",\"once\":\"1\"}")
+            #expect(try await one.response().text == "Bearer first")
+            if isSecondOther {
+                let second = try await scene.origin.request()
+                try await second.reply(content: "{\"access_token\":\"second\",\"once\":\"2\"}")
+            }
+            #expect(try await two.response().text == (isSecondOther ? "Bearer second" : "Bearer first"))
+            #expect(scene.origin.count(of: "/token") == (isSecondOther ? 2 : 1))
+        }
+    }
+
     @Test func `two refreshes of one service at the same time bring both`() async throws {
         try await run { (scene) async throws in
             try await scene.reload { settings in

@@ -195,6 +195,8 @@ final class InboundSender {
         let refresher = TokenRefresher(context: context, service: service, rule: rule)
         guard await refresher.renew(), let current = refresher.current else { return nil }
         if request.abort.isAborted { throw ClientGone() }
+        // A write that began as one user's is not another's.
+        guard request.head.method.isSafe || refresher.isSameOwner(in: current) else { return nil }
         hasRenewed = true
         var request = request
         let configuration = current.configuration(for: uri, method: request.head.method)

@@ -22,38 +22,50 @@ struct TokenRefresher {
     /// refresh under way, or because there is one by now. False when there is none.
     func renew() async -> Bool {
         guard let variables = context.configuration.variables else { return false }
-        let owner = service.variables.owner(of: rule.variables)
-        let gate = variables.gate("\(service.name) \(rule.name)", for: owner)
+        let gate = variables.gate(for: rule.variables, of: service.variables)
+        let name = "\(service.name) \(rule.name)"
         while true {
-            switch await gate.enter(now: context.now(), isOutdated: { hasNewer })
-            {
-            case .done(let isRenewed): return isRenewed
+            switch await gate.enter(name, now: context.now(), isOutdated: { hasNewer }) {
+            case .done(let isRenewed): return isRenewed || hasNewer
             case .failedLately: return false
             case .again: continue
             case .refresh:
                 let outcome = await refresh(variables)
                 gate.finish(outcome, now: context.now())
-                switch outcome {
-                case .renewed: return true
-                case .failed: return false
-                case .dropped: return hasNewer
-                }
+                return outcome == .renewed || hasNewer
             }
         }
     }
 
+    /// Whether the credential is for the same user there.
+    func isSameOwner(in current: RoutedService) -> Bool {
+        current.variables.owner(of: rule.variables) == service.variables.owner(of: rule.variables)
+    }
+
+    /// The variables of the rule by which the refused request was known. Others may be renewed beside them, as a token that
+    /// is good for one refresh.
+    private var refused: [String] {
+        let used = rule.variables.filter(service.settings.variablesInFields.contains)
+        return used.isEmpty ? rule.variables : used
+    }
+
     /// Whether the current configuration has another credential.
     private var hasNewer: Bool {
-        guard let current, current.generation(of: rule) != service.generation(of: rule) else { return false }
-        return rule.variables.contains { current.variables[$0] != nil }
+        guard let current, current.variables.generation(of: refused) != service.variables.generation(of: refused)
+        else { return false }
+        return refused.contains { current.variables[$0] != nil }
     }
 
     private func refresh(_ variables: VariableStore) async -> RefreshGate.Outcome {
+        let (before, names) = (variables.values, rule.variables)
         // A configuration that was loaded since may speak for somebody else.
-        guard variables.mayRenew(rule.variables, asOf: service.variables, at: context.now()) else { return .dropped }
+        guard before.owner(of: names) == service.variables.owner(of: names),
+            before.generation(of: refused) == service.variables.generation(of: refused),
+            !variables.wereRenewedLately(refused, at: context.now())
+        else { return .dropped }
         do {
             let values = try await request()
-            let isRenewed = await variables.renew(values, asOf: service.variables, at: context.now())
+            let isRenewed = await variables.renew(values, asOf: before, at: context.now())
             context.proxy.logger.notice(
                 isRenewed
                     ? "a credential was renewed" : "a renewed credential was dropped: it is for another user by now",

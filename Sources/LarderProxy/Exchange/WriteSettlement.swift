@@ -81,10 +81,11 @@ struct WriteSettlement {
         context.proxy.invalidate(uri, spelling: spelling, service: table.claiming(uri) ?? table.unclaimed)
     }
 
-    /// Loads the resource as the writing client would have.
+    /// Loads the resource as the writing client would now: the write may have renewed a credential.
     private func reload() {
         let subject = ResourceSubject(
-            service: service, form: request.form, uri: request.uri, spelling: request.spelling)
+            service: context.current(service) ?? service, form: request.form, uri: request.uri,
+            spelling: request.spelling)
         let fields = WrittenState.readingFields(of: request.head.fields)
         let (proxy, network, url) = (context.proxy, request.network, request.uri)
         context.spawn {

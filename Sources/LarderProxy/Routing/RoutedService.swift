@@ -341,9 +341,6 @@ extension RoutedService {
         !settings.usedVariables.isDisjoint(with: names)
     }
 
-    /// How many values the variables set by `rule` have had.
-    func generation(of rule: RefreshRule) -> UInt64 { variables.generation(of: rule.variables) }
-
     /// The service's replacement in `table`, if variables used by this one have other values there.
     func successor(in table: ServiceTable) -> RoutedService? {
         guard usesVariables, let current = table.named(name), current !== self else { return nil }

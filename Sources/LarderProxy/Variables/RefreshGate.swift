@@ -3,7 +3,8 @@
 package import LarderHTTP
 import LarderIO
 
-/// Runs one refresh of a credential at a time: others that need one meanwhile wait for it and share its outcome (B-26).
+/// Runs one refresh of credentials that go together at a time: others that need one meanwhile wait for it and share its
+/// outcome (B-26).
 package final class RefreshGate: Sendable {
     /// The next step for a request whose credential was refused.
     package enum Turn: Sendable, Equatable {
@@ -11,9 +12,9 @@ package final class RefreshGate: Sendable {
         case refresh
         /// Another caller refreshed it meanwhile; whether there is a new credential.
         case done(Bool)
-        /// Another caller's refresh brought what nobody needs any more: enter again.
+        /// Another caller's refresh brought nothing that says how this one would end: enter again.
         case again
-        /// The last refresh failed a moment ago.
+        /// The same refresh failed a moment ago.
         case failedLately
     }
 
@@ -24,13 +25,17 @@ package final class RefreshGate: Sendable {
         case failed
     }
 
-    private struct State {
-        var isRunning = false
-        var waiting: [UnsafeContinuation<Turn, Never>] = []
-        var failedAt: Timestamp?
+    private struct Waiting {
+        let refresh: String
+        let continuation: UnsafeContinuation<Turn, Never>
+    }
 
-        /// Whether it is too early for another refresh.
-        func isPausing(at now: Timestamp) -> Bool { failedAt.map { RefreshGate.isRecent($0, at: now) } ?? false }
+    private struct State {
+        /// The refresh that runs.
+        var running: String?
+        var waiting: [Waiting] = []
+        /// When each refresh failed, until it has not.
+        var failures: [String: Timestamp] = [:]
     }
 
     private let state = Lock(State())
@@ -45,21 +50,24 @@ package final class RefreshGate: Sendable {
     /// The number of waiting callers.
     package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
-    /// - Parameter isOutdated: whether a newer credential exists by now. Called under the lock, so that nothing can happen
-    ///   between a refresh and its outcome.
-    package func enter(now: Timestamp, isOutdated: () -> Bool) async -> Turn {
+    /// - Parameters:
+    ///   - refresh: identifies the refresh among those that go through this gate.
+    ///   - isOutdated: whether a newer credential exists by now. Called under the lock, so that nothing can happen between
+    ///     a refresh and its outcome.
+    package func enter(_ refresh: String, now: Timestamp, isOutdated: () -> Bool) async -> Turn {
         let turn = state.withLock { state -> Turn? in
-            if isOutdated() { return state.isRunning ? nil : .done(true) }
-            if state.isRunning { return nil }
-            if state.isPausing(at: now) { return .failedLately }
-            state.isRunning = true
+            if isOutdated() { return .done(true) }
+            if state.running != nil { return nil }
+            if let failure = state.failures[refresh], RefreshGate.isRecent(failure, at: now) { return .failedLately }
+            state.running = refresh
             return .refresh
         }
         if let turn { return turn }
         return await withUnsafeContinuation { (continuation: UnsafeContinuation<Turn, Never>) in
             let isRunning = state.withLock { state in
-                if state.isRunning { state.waiting.append(continuation) }
-                return state.isRunning
+                guard state.running != nil else { return false }
+                state.waiting.append(Waiting(refresh: refresh, continuation: continuation))
+                return true
             }
             if !isRunning { continuation.resume(returning: .again) }
         }
@@ -67,18 +75,21 @@ package final class RefreshGate: Sendable {
 
     /// The refresh has ended.
     package func finish(_ outcome: Outcome, now: Timestamp) {
-        let turn: Turn =
-            switch outcome {
-            case .renewed: .done(true)
-            case .dropped: .again
-            case .failed: .done(false)
-            }
-        let waiting = state.withLock { state in
-            state.isRunning = false
-            state.failedAt = outcome == .failed ? now : nil
+        let (refresh, waiting) = state.withLock { state in
+            let refresh = state.running
+            if let refresh { state.failures[refresh] = outcome == .failed ? now : nil }
+            state.running = nil
             defer { state.waiting = [] }
-            return state.waiting
+            return (refresh, state.waiting)
         }
-        for continuation in waiting { continuation.resume(returning: turn) }
+        for other in waiting {
+            // A new credential may be of those that go together with the one that this caller needs.
+            let isSame = other.refresh == refresh
+            switch outcome {
+            case .renewed where isSame: other.continuation.resume(returning: .done(true))
+            case .failed where isSame: other.continuation.resume(returning: .done(false))
+            default: other.continuation.resume(returning: .again)
+            }
+        }
     }
 }

@@ -24,9 +24,9 @@ package final class VariableStore: Sendable {
         var changedAt: Timestamp?
     }
 
-    /// Where a credential is renewed, and for whom.
-    private struct Place: Hashable {
-        let refresh: String
+    /// Variables that are renewed together, and for whom.
+    private struct Group: Hashable {
+        let names: [String]
         let owner: [UInt8]
     }
 
@@ -36,7 +36,7 @@ package final class VariableStore: Sendable {
         var renewals: [Renewal] = []
         /// How many values all variables have had: one that was away does not begin anew.
         var generation: UInt64 = 0
-        var gates: [Place: RefreshGate] = [:]
+        var gates: [Group: RefreshGate] = [:]
         var apply: (@Sendable ([String]) async -> Void)?
     }
 
@@ -200,7 +200,10 @@ package final class VariableStore: Sendable {
     ) async -> Bool {
         let (changed, apply) = state.withLock { state -> ([String]?, (@Sendable ([String]) async -> Void)?) in
             let current = self.values(state)
-            guard current.continues(old, for: values.map(\.name)) else { return (nil, nil) }
+            let names = values.map(\.name)
+            guard current.generation(of: names) == old.generation(of: names),
+                current.owner(of: names) == old.owner(of: names)
+            else { return (nil, nil) }
             let changed = VariableStore.change(values, ownedBy: { current.owner(of: [$0]) }, at: now, &state)
             return (changed, state.apply)
         }
@@ -209,14 +212,12 @@ package final class VariableStore: Sendable {
         return true
     }
 
-    /// Whether a refresh with those of `old` would set variables now. Not where one, of whichever service, has set them a
-    /// moment ago.
-    func mayRenew(_ names: [String], asOf old: VariableValues, at now: Timestamp) -> Bool {
+    /// Whether a refresh, of whichever service, has set one of these a moment ago.
+    func wereRenewedLately(_ names: [String], at now: Timestamp) -> Bool {
         state.withLock { state in
-            let isNew = names.contains { name in
+            names.contains { name in
                 state.variables[name]?.renewedAt.map { RefreshGate.isRecent($0, at: now) } ?? false
             }
-            return !isNew && values(state).continues(old, for: names)
         }
     }
 
@@ -225,24 +226,20 @@ package final class VariableStore: Sendable {
         state.withLock { $0.apply = apply }
     }
 
-    /// The gate that lets one refresh run at a time. Another user's is another: what fails for one, or takes long,
-    /// concerns nobody else.
-    func gate(_ refresh: String, for owner: [UInt8]) -> RefreshGate {
-        state.withLock { state in
-            let place = Place(refresh: refresh, owner: owner)
-            if let gate = state.gates[place] { return gate }
+    /// The gate that lets one refresh of variables that are renewed together run at a time, of whichever service. Another
+    /// user's is another: what fails for one, or takes long, concerns nobody else.
+    ///
+    /// - Parameter values: of the user who needs it.
+    func gate(for names: [String], of values: VariableValues) -> RefreshGate {
+        let names = values.renewedTogether(with: names)
+        let group = Group(names: names, owner: values.owner(of: names))
+        return state.withLock { state in
+            if let gate = state.gates[group] { return gate }
             // Those of many reloads and users must not accumulate.
             if state.gates.count > 10_000 { state.gates.removeAll() }
             let gate = RefreshGate()
-            state.gates[place] = gate
+            state.gates[group] = gate
             return gate
         }
-    }
-}
-
-extension VariableValues {
-    /// Whether the named variables have the values that they had in `old`, and would be renewed for the same user.
-    fileprivate func continues(_ old: VariableValues, for names: [String]) -> Bool {
-        generation(of: names) == old.generation(of: names) && owner(of: names) == old.owner(of: names)
     }
 }

@@ -74,6 +74,15 @@ package struct VariableValues: Sendable {
         return (given.octets(of: names) ?? []) + given.renewers(of: Set(names))
     }
 
+    /// These variables and those that the same refreshes set, and so on, in the order of their names.
+    package func renewedTogether(with names: [String]) -> [String] {
+        var (names, left) = (Set(names), renewers)
+        while let next = left.firstIndex(where: { !names.isDisjoint(with: $0.renewed) }) {
+            names.formUnion(left.remove(at: next).renewed)
+        }
+        return names.sorted()
+    }
+
     /// Tells users apart whom the named variables identify, in an unambiguous form: the values, and whoever has them
     /// renewed. Nil where neither says anything.
     package func identity(of names: [String]) -> [UInt8]? {

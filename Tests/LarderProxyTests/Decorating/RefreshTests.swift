@@ -15,36 +15,48 @@ struct RefreshTests {
     @Test func `B-26 whoever comes during a refresh waits for its outcome`() async throws {
         let gate = RefreshGate()
         let now = Timestamp(seconds: 1_000)
-        #expect(await gate.enter(now: now) { false } == .refresh)
-        let followers = (0..<50).map { _ in Task { await gate.enter(now: now) { false } } }
+        #expect(await gate.enter("a", now: now) { false } == .refresh)
+        let followers = (0..<50).map { _ in Task { await gate.enter("a", now: now) { false } } }
         try await eventually("all wait") { gate.waitingCount == 50 }
         gate.finish(.renewed, now: now)
         for follower in followers { #expect(await follower.value == .done(true)) }
-        #expect(await gate.enter(now: now) { true } == .done(true))
-        #expect(await gate.enter(now: now) { false } == .refresh)
+        #expect(await gate.enter("a", now: now) { true } == .done(true))
+        #expect(await gate.enter("a", now: now) { false } == .refresh)
     }
 
     @Test func `B-26 a failure stands for a second`() async throws {
         let gate = RefreshGate()
         let now = Timestamp(seconds: 1_000)
-        #expect(await gate.enter(now: now) { false } == .refresh)
-        let follower = Task { await gate.enter(now: now) { false } }
+        #expect(await gate.enter("a", now: now) { false } == .refresh)
+        let follower = Task { await gate.enter("a", now: now) { false } }
         try await eventually("it waits") { gate.waitingCount == 1 }
         gate.finish(.failed, now: now)
         #expect(await follower.value == .done(false))
-        #expect(await gate.enter(now: now + .milliseconds(999)) { false } == .failedLately)
-        #expect(await gate.enter(now: now + .seconds(1)) { false } == .refresh)
+        #expect(await gate.enter("a", now: now + .milliseconds(999)) { false } == .failedLately)
+        #expect(await gate.enter("a", now: now + .seconds(1)) { false } == .refresh)
     }
 
     @Test func `whoever waited for what is dropped tries again`() async throws {
         let gate = RefreshGate()
         let now = Timestamp(seconds: 1_000)
-        #expect(await gate.enter(now: now) { false } == .refresh)
-        let follower = Task { await gate.enter(now: now) { false } }
+        #expect(await gate.enter("a", now: now) { false } == .refresh)
+        let follower = Task { await gate.enter("a", now: now) { false } }
         try await eventually("it waits") { gate.waitingCount == 1 }
         gate.finish(.dropped, now: now)
         #expect(await follower.value == .again)
-        #expect(await gate.enter(now: now) { false } == .refresh)
+        #expect(await gate.enter("a", now: now) { false } == .refresh)
+    }
+
+    @Test func `another refresh of what goes together waits too, and its failures are its own`() async throws {
+        let gate = RefreshGate()
+        let now = Timestamp(seconds: 1_000)
+        #expect(await gate.enter("a", now: now) { false } == .refresh)
+        let follower = Task { await gate.enter("b", now: now) { false } }
+        try await eventually("it waits") { gate.waitingCount == 1 }
+        gate.finish(.failed, now: now)
+        #expect(await follower.value == .again)
+        #expect(await gate.enter("a", now: now) { false } == .failedLately)
+        #expect(await gate.enter("b", now: now) { false } == .refresh)
     }
 
     // MARK: What is sent
@@ -94,12 +106,12 @@ struct RefreshTests {
         settings.name = "token"
         let now = Timestamp(seconds: 1_000)
         store.declare([settings], at: now)
-        #expect(store.mayRenew(["token"], asOf: store.values, at: now))
+        #expect(!store.wereRenewedLately(["token"], at: now))
         #expect(await store.renew([("token", Secret("x"))], asOf: store.values, at: now))
-        #expect(!store.mayRenew(["token"], asOf: store.values, at: now + .milliseconds(999)))
-        #expect(store.mayRenew(["token"], asOf: store.values, at: now + .seconds(1)))
+        #expect(store.wereRenewedLately(["token"], at: now + .milliseconds(999)))
+        #expect(!store.wereRenewedLately(["token"], at: now + .seconds(1)))
         await store.set([("token", Secret("y"))], at: now)
-        #expect(store.mayRenew(["token"], asOf: store.values, at: now))
+        #expect(!store.wereRenewedLately(["token"], at: now))
     }
 
     @Test func `a value goes with its source, and one that was set by hand stays`() async {
