@@ -40,6 +40,7 @@ package final class Daemon: Sendable {
             recordings: RecordingTable(keeper: recordings),
             registry: lasting.registry,
             sharing: Sharing(settings.sharedCache, store.map { PositionFile(directory: $0.directory) }))
+        lasting.variables.applied()
         lasting.transport.attach(proxy)
         lasting.credentials = CredentialMarks(in: store)
         lasting.credentials.adopt(by: proxy, lasting.identities)
@@ -66,6 +67,7 @@ package final class Daemon: Sendable {
             lasting.variables.declare(applied.variables, renewals: lasting.renewals(applied), at: proxy.now)
             // Applied under the lock, so that an older configuration cannot replace a newer one.
             proxy.apply(Daemon.configuration(applied, &lasting, asksPrograms: true))
+            lasting.variables.applied()
             lasting.credentials.adopt(by: proxy, lasting.identities)
         }
         settleCredentials(in: proxy.diskTier?.store)

@@ -77,8 +77,8 @@ struct Trust: ParsableCommand {
                         + error.line.replacing(file, with: "larder-ca.pem") + "\n")
             }
         }
-        // Programs that have refused it are asked again.
-        _ = try client.send(.delete, "/-/ca/refusals")
+        // Programs that have refused it are asked again. An older daemon does not know how.
+        _ = try? client.send(.delete, "/-/ca/refusals")
         Terminal.write(LocalCA.byHand)
         if !isComplete { throw ExitCode.failure }
     }

@@ -256,7 +256,10 @@ final class Load: LoopLoad {
         let isForAnotherPartition = sender?.isForAnotherPartition ?? false
         let times = ReceivedResponse.Times(request: requestTime, response: context.now())
         if response.head.status == 304, let variant {
-            if let answer = try await settle(variant, by: response, times) { return .settled(answer) }
+            // Of another partition, it says nothing of this one's.
+            if !isForAnotherPartition, let answer = try await settle(variant, by: response, times) {
+                return .settled(answer)
+            }
             return try await exchange(unconditional(request ?? self.request))
         }
         let received = ReceivedResponse(

@@ -44,31 +44,36 @@ struct TokenRefresher {
 
     /// The variables of the rule by which the refused request was known. Others may be renewed beside them, as a token that
     /// is good for one refresh.
-    private var refused: [String] {
+    private var refusedVariables: [String] {
         let used = rule.variables.filter(service.settings.variablesInFields.contains)
         return used.isEmpty ? rule.variables : used
     }
 
     /// Whether the current configuration has another credential.
     private var hasNewer: Bool {
-        guard let current, current.variables.generation(of: refused) != service.variables.generation(of: refused)
+        guard let current,
+            current.variables.generation(of: refusedVariables) != service.variables.generation(of: refusedVariables)
         else { return false }
-        return refused.contains { current.variables[$0] != nil }
+        return refusedVariables.contains { current.variables[$0] != nil }
     }
 
     private func refresh(_ variables: VariableStore) async -> RefreshGate.Outcome {
         let (before, names) = (variables.values, rule.variables)
         // A configuration that was loaded since may speak for somebody else.
         guard before.owner(of: names) == service.variables.owner(of: names),
-            before.generation(of: refused) == service.variables.generation(of: refused),
-            !variables.wereRenewedLately(refused, at: context.now())
-        else { return .dropped }
+            before.generation(of: refusedVariables) == service.variables.generation(of: refusedVariables),
+            !variables.wereRenewedLately(refusedVariables, at: context.now())
+        else {
+            await variables.changesApply()
+            return .dropped
+        }
         do {
-            let values = try await request()
+            let values = try await request(with: before)
             let isRenewed = await variables.renew(values, asOf: before, at: context.now())
             context.proxy.logger.notice(
                 isRenewed
-                    ? "a credential was renewed" : "a renewed credential was dropped: it is for another user by now",
+                    ? "a credential was renewed"
+                    : "a renewed credential was dropped: there is another one, or another user, by now",
                 metadata: ["service": "\(service.name)", "variables": "\(rule.variables.joined(separator: " "))"])
             return isRenewed ? .renewed : .dropped
         } catch {
@@ -79,18 +84,15 @@ struct TokenRefresher {
         }
     }
 
-    /// The service in its current configuration; nil when it was removed.
-    var current: RoutedService? {
-        context.proxy.configuration(orKnown: context.configuration).router.table.named(service.name)
-    }
+    /// The service in its current configuration; nil when it was removed, or has another base URL.
+    var current: RoutedService? { context.current(service) }
 
-    private func request() async throws -> [(name: String, value: Secret)] {
+    private func request(with values: VariableValues) async throws -> [(name: String, value: Secret)] {
         // Of the same user, but what the request needs may have been renewed since.
         let service = current ?? service
         guard let base = service.base, let uri = rule.url.resolved(below: base) else {
             throw RefreshFailure.unresolvable
         }
-        let values = service.variables
         var fields = Fields()
         fields[.host] = uri.authority
         fields[.accept] = "application/json"

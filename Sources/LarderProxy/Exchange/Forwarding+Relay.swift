@@ -9,15 +9,17 @@ import LarderUpstream
 extension Forwarding {
     /// Relays a response as it came.
     ///
-    /// - Parameter early: content that was read already.
+    /// - Parameters:
+    ///   - early: content that was read already.
+    ///   - sender: the sender of the request, where it was not sent unchanged.
     func relay(
         _ response: UpstreamResponse, _ received: ResponseHead, after early: [ContentChunk], _ status: CacheStatus,
-        _ promotion: Promotion?
+        _ promotion: Promotion?, by sender: InboundSender?
     ) async throws {
         let isHead = request.traits.method == .head
         var received = received
         if let lookup, isHead {
-            freshen(lookup, with: received)
+            if sender?.isForAnotherPartition != true { freshen(lookup, with: received) }
             lookup.hideOriginalOctets(of: &received)
         }
         var fields = request.mapped(received.fields, by: service)

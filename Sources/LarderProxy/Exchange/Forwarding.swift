@@ -87,7 +87,7 @@ struct Forwarding: ExchangeStep {
         let processed = sender?.result(for: response)
         switch try await answerOfPipeline(to: response, received, processed: processed, promotion) {
         case .made(let made): try await send(made, trailers: response.trailers, status)
-        case .asItCame(let early): try await relay(response, received, after: early, status, promotion)
+        case .asItCame(let early): try await relay(response, received, after: early, status, promotion, by: sender)
         }
     }
 

@@ -13,7 +13,7 @@ package final class LoopCounters: Sendable {
         case aborted
         /// Answered by Larder itself: the first page, `/-/…`.
         case own
-        /// Refused by Larder itself, with a 4xx: no origin was asked.
+        /// Refused by Larder itself, with a 4xx.
         case refused
     }
 

@@ -173,6 +173,7 @@ extension Problem {
     package init(upstream error: any Error, place: String) {
         if let failure = error as? PipelineFailure {
             self = failure.problem
+            isOfOrigin = true
             return
         }
         guard let error = error as? UpstreamError else {
@@ -180,6 +181,7 @@ extension Problem {
                 status: 502, title: "Bad gateway", proxyError: .proxyInternalError,
                 detail: "The request to \(place) did not end: \("\(error)".withFullStop)",
                 advice: "Send the request again.")
+            isOfOrigin = true
             return
         }
         self.init(

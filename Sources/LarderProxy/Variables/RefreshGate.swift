@@ -20,7 +20,7 @@ package final class RefreshGate: Sendable {
 
     package enum Outcome: Sendable {
         case renewed
-        /// The credential that it brought was dropped, as it is another user's by now.
+        /// Nothing was set: there is another credential, or another user, by now.
         case dropped
         case failed
     }
@@ -47,13 +47,15 @@ package final class RefreshGate: Sendable {
 
     package init() {}
 
+    /// Whether it can be forgotten.
+    var isIdle: Bool { state.withLock { $0.running == nil && $0.failures.isEmpty } }
+
     /// The number of waiting callers.
     package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
     /// - Parameters:
     ///   - refresh: identifies the refresh among those that go through this gate.
-    ///   - isOutdated: whether a newer credential exists by now. Called under the lock, so that nothing can happen between
-    ///     a refresh and its outcome.
+    ///   - isOutdated: whether a newer credential is in force by now. Called under the lock.
     package func enter(_ refresh: String, now: Timestamp, isOutdated: () -> Bool) async -> Turn {
         let turn = state.withLock { state -> Turn? in
             if isOutdated() { return .done(true) }

@@ -38,6 +38,9 @@ package final class VariableStore: Sendable {
         var generation: UInt64 = 0
         var gates: [Group: RefreshGate] = [:]
         var apply: (@Sendable ([String]) async -> Void)?
+        /// How many changes no configuration has yet, and the callers that wait for that.
+        var pending = 0
+        var waiting: [UnsafeContinuation<Void, Never>] = []
     }
 
     private let state = Lock(State())
@@ -81,7 +84,7 @@ package final class VariableStore: Sendable {
 
     // MARK: Changing
 
-    /// Adopts the declarations of a configuration.
+    /// Adopts the declarations of a configuration; `applied` must follow.
     ///
     /// - Parameter renewals: the refreshes of its services.
     package func declare(_ settings: [VariableSettings], renewals: [Renewal] = [], at now: Timestamp) {
@@ -103,8 +106,39 @@ package final class VariableStore: Sendable {
             }
             state.variables = variables
             state.renewals = renewals
+            state.pending += 1
             withdrawLost(at: now, &state)
         }
+    }
+
+    /// A configuration with the values of the last `declare`, `set` or `renew` is in force.
+    package func applied() {
+        let waiting = state.withLock { state in
+            state.pending -= 1
+            defer { if state.pending == 0 { state.waiting = [] } }
+            return state.pending == 0 ? state.waiting : []
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    /// The number of callers that wait for changes to be in force.
+    var waitingCount: Int { state.withLock { $0.waiting.count } }
+
+    /// Returns when the changes made so far are in force.
+    func changesApply() async {
+        await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+            let isPending = state.withLock { state in
+                if state.pending > 0 { state.waiting.append(continuation) }
+                return state.pending > 0
+            }
+            if !isPending { continuation.resume() }
+        }
+    }
+
+    /// Has every loop use the changed values of these variables.
+    private func apply(_ names: [String], by apply: (@Sendable ([String]) async -> Void)?) async {
+        await apply?(names)
+        applied()
     }
 
     /// The source has another value, or the variable no source any more: what was set by hand stays then.
@@ -186,10 +220,11 @@ package final class VariableStore: Sendable {
             let changed = VariableStore.change(values, ownedBy: nil, at: now, &state)
             let after = self.values(state)
             withdrawLost(at: now, &state)
+            if !changed.isEmpty { state.pending += 1 }
             return (changed, after.renewedNames.filter { before.owner(of: [$0]) != after.owner(of: [$0]) }, state.apply)
         }
         // Services that use what is renewed for another user now have another one, too.
-        if !changed.isEmpty { await apply?(changed + others.subtracting(changed)) }
+        if !changed.isEmpty { await self.apply(changed + others.subtracting(changed), by: apply) }
         return changed
     }
 
@@ -205,10 +240,11 @@ package final class VariableStore: Sendable {
                 current.owner(of: names) == old.owner(of: names)
             else { return (nil, nil) }
             let changed = VariableStore.change(values, ownedBy: { current.owner(of: [$0]) }, at: now, &state)
+            if !changed.isEmpty { state.pending += 1 }
             return (changed, state.apply)
         }
         guard let changed else { return false }
-        if !changed.isEmpty { await apply?(changed) }
+        if !changed.isEmpty { await self.apply(changed, by: apply) }
         return true
     }
 
@@ -235,8 +271,8 @@ package final class VariableStore: Sendable {
         let group = Group(names: names, owner: values.owner(of: names))
         return state.withLock { state in
             if let gate = state.gates[group] { return gate }
-            // Those of many reloads and users must not accumulate.
-            if state.gates.count > 10_000 { state.gates.removeAll() }
+            // Those of many reloads and users must not accumulate: their keys are secrets.
+            if state.gates.count >= 100 { state.gates = state.gates.filter { !$0.value.isIdle } }
             let gate = RefreshGate()
             state.gates[group] = gate
             return gate

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Larder
 import LarderHTTP
 
 /// A refresh together with the service that has it: by both, the origin knows whose credential it renews.
@@ -25,11 +26,16 @@ package struct Renewal: Sendable {
 
     /// Identifies the owner of the credential and the place that renews it, in an unambiguous form.
     fileprivate func octets(_ values: VariableValues) -> [UInt8] {
-        let place = rule.url.resolved(below: service.baseURL.target)?.string ?? rule.url.text
+        let base = service.baseURL.target
+        let place = rule.url.resolved(below: base)?.string ?? rule.url.text
         var octets = VariableValues.octets(of: "renewed at", place) + service.ownCredentials(values, certificate)
-        // All fields may go with it, and say who asks, whatever their names are.
-        for edit in service.configure.flatMap(\.headers) {
-            octets += VariableValues.octets(of: edit.name.canonical, edit.value?.revealOrName(values) ?? "")
+        // The fields that go with it may say who asks, whatever their names are.
+        let url = ResourceURL(place)
+        for block in service.configure
+        where block.methods?.contains(rule.method) != false && block.pattern.predicate(relativeTo: base)(url) {
+            for edit in block.headers {
+                octets += VariableValues.octets(of: edit.name.canonical, edit.value?.revealOrName(values) ?? "")
+            }
         }
         return octets
     }

@@ -70,8 +70,7 @@ package struct VariableValues: Sendable {
     /// Identifies whose values refreshes put into the named variables, by what was given and not by what was renewed. Once
     /// it is another, values that were renewed before are somebody else's.
     package func owner(of names: [String]) -> [UInt8] {
-        let given = given
-        return (given.octets(of: names) ?? []) + given.renewers(of: Set(names))
+        (given.octets(of: names) ?? []) + renewers(of: Set(names))
     }
 
     /// These variables and those that the same refreshes set, and so on, in the order of their names.
@@ -86,7 +85,7 @@ package struct VariableValues: Sendable {
     /// Tells users apart whom the named variables identify, in an unambiguous form: the values, and whoever has them
     /// renewed. Nil where neither says anything.
     package func identity(of names: [String]) -> [UInt8]? {
-        let identity = (octets(of: names) ?? []) + given.renewers(of: Set(names))
+        let identity = (octets(of: names) ?? []) + renewers(of: Set(names))
         return identity.isEmpty ? nil : identity
     }
 

@@ -114,6 +114,21 @@ struct RefreshTests {
         #expect(!store.wereRenewedLately(["token"], at: now))
     }
 
+    @Test func `a change can be waited for until a configuration has it`() async throws {
+        let store = VariableStore()
+        store.declare([], at: Timestamp(seconds: 1))
+        let isOver = Lock(false)
+        let waiting = Task {
+            await store.changesApply()
+            isOver.withLock { $0 = true }
+        }
+        try await eventually("it waits") { store.waitingCount == 1 }
+        #expect(!isOver.withLock { $0 })
+        store.applied()
+        await waiting.value
+        await store.changesApply()
+    }
+
     @Test func `a value goes with its source, and one that was set by hand stays`() async {
         let store = VariableStore()
         func variable(_ initial: String?) -> VariableSettings {
