@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Larder
 import LarderHTTP
 import LarderIO
 import LarderProxy
@@ -12,7 +13,9 @@ import Testing
 struct AdminGuardTests {
     /// Every page there is, and one of each kind that there is not.
     static let reading = [
-        "/", "/-/status", "/-/metrics", "/-/health", "/-/ready", "/-/resources", "/-/explain?url=/api/a", "/-/nothing",
+        "/", "/-/status", "/-/metrics", "/-/health", "/-/ready", "/-/resources", "/-/explain?url=/api/a",
+        "/-/permission",
+        "/-/nothing",
     ]
     static let changing = [
         "/-/resource/invalidate?url=/api/a", "/-/invalidate?match=**", "/-/resource/wipe?url=/api/a",
@@ -112,6 +115,9 @@ struct AdminGuardTests {
     @Test func `a change needs the socket or the token, and never comes from another site`() async throws {
         try await AdminFixture.run { daemon throws in
             let token = "Authorization: Bearer secret"
+            #expect(try daemon.get("/-/permission").json["mayChange"] == false)
+            #expect(try daemon.send("GET", "/-/permission", ["Authorization: Bearer wrong"]).json["mayChange"] == false)
+            #expect(try daemon.send("GET", "/-/permission", [token]).json["mayChange"] == true)
             for path in AdminGuardTests.changing {
                 #expect(try daemon.send("POST", path).status == 403, "\(path) without a token")
                 #expect(try daemon.send("POST", path, ["Authorization: Bearer wrong"]).status == 403, "\(path)")

@@ -78,6 +78,11 @@ package struct AdminPages: OwnPages {
 
     private static var statusPages: [String: Page] {
         [
+            "/-/permission": .reading { request, proxy in
+                _ = try AdminParameters(request, known: [])
+                let guardian = AdminGuard(token: proxy.configuration.settings.admin.token)
+                return OwnResponse(json: ["mayChange": .bool(guardian.mayChange(request))])
+            },
             "/": .reading { request, proxy in FirstPage.answer(request, proxy) },
             "/-/health": .reading { request, _ in
                 _ = try AdminParameters(request, known: [])

@@ -3,6 +3,8 @@
 "use strict";
 
 let token = "";
+// Whether a token that was typed is the right one, while that is being asked.
+let unlocking = null;
 
 // MARK: The explanation, laid out
 
@@ -281,6 +283,7 @@ function useToken(text) {
 
 async function change(action) {
   if (!lookedAt()) return;
+  await unlocking;
   if (!token) {
     $("done").textContent = "Changes take the admin token.";
     openTokenForm(true);
@@ -306,17 +309,10 @@ $("unlock").addEventListener("click", () => {
   if (token) { useToken(""); return; }
   openTokenForm($("token-form").hidden);
 });
-// A recording without a name is nobody's: only whether one may ask for it is told.
-async function isAdminToken(text) {
-  const answer = await fetch("/-/recordings/-", { method: "HEAD", headers: { Authorization: "Bearer " + text } });
-  return answer.status !== 403;
-}
-
-$("token-form").addEventListener("submit", async event => {
-  event.preventDefault();
-  const text = $("token").value.trim();
+async function tryToken(text) {
   try {
-    if (!await isAdminToken(text)) throw new Error("That is not the admin token.");
+    const answer = await fetch("/-/permission", { headers: { Authorization: "Bearer " + text } });
+    if (!answer.ok || !(await answer.json()).mayChange) throw new Error("That is not the admin token.");
   } catch (error) {
     $("token-note").textContent = error.message;
     $("token").select();
@@ -327,6 +323,11 @@ $("token-form").addEventListener("submit", async event => {
   $("token").value = "";
   openTokenForm(false);
   $("unlock").focus();
+}
+
+$("token-form").addEventListener("submit", event => {
+  event.preventDefault();
+  unlocking = tryToken($("token").value.trim());
 });
 for (const made of $("actions").querySelectorAll("button")) {
   made.addEventListener("click", () => change(made.dataset.action));
