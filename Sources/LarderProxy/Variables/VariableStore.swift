@@ -107,7 +107,7 @@ package final class VariableStore: Sendable {
             state.variables = variables
             state.renewals = renewals
             state.pending += 1
-            withdrawLost(at: now, &state)
+            VariableStore.withdrawLost(by: values(state), at: now, &state)
         }
     }
 
@@ -148,10 +148,19 @@ package final class VariableStore: Sendable {
     ) {
         guard initial != nil || variable.given?.reveal() == former else { return }
         variable.given = initial
-        variable.owner = nil
-        variable.renewedAt = nil
-        guard variable.value?.reveal() != initial?.reveal() else { return }
-        variable.value = initial
+        if variable.value?.reveal() == initial?.reveal() {
+            (variable.owner, variable.renewedAt) = (nil, nil)
+        } else {
+            assign(initial, to: &variable, at: now, &state)
+        }
+    }
+
+    /// Gives a variable another value, which no refresh got.
+    private static func assign(
+        _ value: Secret?, to variable: inout Variable, at now: Timestamp, _ state: inout State
+    ) {
+        variable.value = value
+        (variable.owner, variable.renewedAt) = (nil, nil)
         variable.generation = nextGeneration(&state)
         variable.changedAt = now
     }
@@ -163,16 +172,13 @@ package final class VariableStore: Sendable {
 
     /// Has the last given values count again where refreshes got others for somebody else: by a refresh that is none any
     /// more, or with what was given then for whatever renews them, however many refreshes lie between.
-    private func withdrawLost(at now: Timestamp, _ state: inout State) {
-        let values = values(state)
+    ///
+    /// - Parameter values: those of now; only what was given in them counts.
+    private static func withdrawLost(by values: VariableValues, at now: Timestamp, _ state: inout State) {
         for (name, variable) in state.variables {
             guard let owner = variable.owner, owner != values.owner(of: [name]) else { continue }
             var variable = variable
-            variable.value = variable.given
-            variable.owner = nil
-            variable.renewedAt = nil
-            variable.generation = VariableStore.nextGeneration(&state)
-            variable.changedAt = now
+            assign(variable.given, to: &variable, at: now, &state)
             state.variables[name] = variable
         }
     }
@@ -181,9 +187,7 @@ package final class VariableStore: Sendable {
         _ variable: inout Variable, to value: Secret, at now: Timestamp, _ state: inout State
     ) -> Bool {
         guard variable.value?.reveal() != value.reveal() else { return false }
-        variable.value = value
-        variable.generation = nextGeneration(&state)
-        variable.changedAt = now
+        assign(value, to: &variable, at: now, &state)
         return true
     }
 
@@ -219,7 +223,7 @@ package final class VariableStore: Sendable {
             let before = self.values(state)
             let changed = VariableStore.change(values, ownedBy: nil, at: now, &state)
             let after = self.values(state)
-            withdrawLost(at: now, &state)
+            VariableStore.withdrawLost(by: after, at: now, &state)
             if !changed.isEmpty { state.pending += 1 }
             return (changed, after.renewedNames.filter { before.owner(of: [$0]) != after.owner(of: [$0]) }, state.apply)
         }
