@@ -18,9 +18,7 @@ extension ServiceSettings {
         var names = Set(variablesInFields)
         for block in configure {
             if let rule = block.decorate.refresh?.value {
-                names.formUnion(rule.variables)
-                let secrets = (rule.json + rule.form).map(\.value) + rule.headers.compactMap(\.value)
-                names.formUnion(secrets.flatMap(\.variables))
+                names.formUnion(rule.usedVariables)
             }
             if let rule = block.decorate.respond?.value {
                 let secrets = [rule.body] + rule.fields.compactMap(\.value)
