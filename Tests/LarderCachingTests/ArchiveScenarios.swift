@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import Larder
 import LarderHTTP
+import LarderProxy
 import LarderRules
 import LarderSettings
+import LarderStores
 import LarderTesting
 import Testing
 
@@ -169,6 +171,70 @@ struct ArchiveScenarios {
             scene.origin.answer { _ in .ok(content: "asked again") }
             for name in ["a", "b"] { #expect(try await scene.get("/own", "Authorization: \(name)").text == name) }
             #expect(try await scene.get("/own").text == "asked again")
+        }
+    }
+
+    /// A service of one user, whom its credentials name.
+    private func runAsUser(_ body: (Scenario) async throws -> Void) async throws {
+        try await Scenario.run(
+            onDisk: true,
+            { settings, origin in
+                settings.admin.token = Secret("token")
+                settings.add("api", at: origin.url("/")) { service in
+                    service.privacy = .private
+                    service.configure { $0.headers = [HeaderEdit(name: "X-JWT", value: Secret("one"))] }
+                }
+            },
+            { (scene) async throws in
+                scene.origin.answer { .ok(Self.fresh, content: "of \($0["X-JWT"] ?? "nobody")") }
+                #expect(try await scene.get("/own").text == "of one")
+                try await body(scene)
+            })
+    }
+
+    private func haveUser(_ name: String, _ scene: Scenario) async throws {
+        let header = HeaderEdit(name: "X-JWT", value: Secret(name))
+        try await scene.reload { $0.services[0].configure[0].headers = [header] }
+    }
+
+    /// The one that is stored.
+    private func entity(_ scene: Scenario) async throws -> ArchivedEntity {
+        let store = try #require(scene.proxy.diskTier?.store)
+        await store.flush()
+        let lines = await store.list(after: nil, limit: 1, where: EntityMatch())
+        let line = await scene.proxy.archived(try #require(lines.first), includesPrivate: true)
+        guard case .entity(let entity, _) = line else { throw Unarchived() }
+        return entity
+    }
+
+    private struct Unarchived: Error {}
+
+    @Test func `what one user of a service had is not taken in for the next one`() async throws {
+        try await runAsUser { (scene) async throws in
+            let archive = try await exported(scene, "&private=true")
+            try await haveUser("two", scene)
+            let report = try await imported(scene, archive, "?private=true")
+            #expect(report["imported"]?.int == 0 && report["refused"]?.int == 1, "\(report)")
+            #expect(report["refusals"]?[0]?["why"]?.string?.contains("former user") == true)
+            #expect(try await scene.get("/own").text == "of two")
+
+            try await haveUser("one", scene)
+            #expect(try await imported(scene, archive, "?private=true")["imported"]?.int == 1)
+            scene.origin.answer { _ in .ok(content: "asked again") }
+            #expect(try await scene.get("/own").text == "of one")
+        }
+    }
+
+    @Test func `what is being taken in when a service gets another user is not stored`() async throws {
+        try await runAsUser { (scene) async throws in
+            let entity = try await entity(scene)
+            try await wipe(scene)
+            let importing = try await scene.proxy.beginImport(entity, isFromHere: true)
+            #expect(await importing?.append(ContentChunk(Array("of one".utf8))) == true)
+            try await haveUser("two", scene)
+            #expect(importing?.finish() == nil)
+            #expect(importing?.obstacle?.contains("former user") == true)
+            #expect(try await scene.get("/own").text == "of two")
         }
     }
 

@@ -16,6 +16,7 @@ extension ArchivedEntity {
     var json: JSONValue {
         var object: JSONObject = ["url": .string(url), "service": .string(service)]
         if !partition.isEmpty { object["partition"] = .string(partition) }
+        if !owner.isEmpty { object["owner"] = .string(owner) }
         object["method"] = .string("\(method)")
         object["status"] = .integer(status.rawValue)
         var lines: [JSONValue] = []
@@ -78,11 +79,12 @@ extension ArchivedEntity {
         case StoredResponse.Standing.invalid.rawValue: standing = .invalid
         default: throw Refusal(description: "its standing is none")
         }
-        let partition = json["partition"] == nil ? "" : try text("partition")
+        func optionalText(_ name: String) throws -> String { json[name] == nil ? "" : try text(name) }
         let status = try number("status", 200...599)
         guard status != 206, status != 304 else { throw Refusal(description: "its status is \(status)") }
         return ArchivedEntity(
-            url: try text("url"), service: try text("service"), partition: partition, method: method,
+            url: try text("url"), service: try text("service"),
+            partition: try optionalText("partition"), owner: try optionalText("owner"), method: method,
             status: Status(status), fields: try fields(json["fields"], limits), selectors: try selectors(json["vary"]),
             requestTime: Timestamp(nanoseconds: Int64(try number("requested", 0...Int.max / 2))),
             responseTime: Timestamp(nanoseconds: Int64(try number("received", 0...Int.max / 2))),

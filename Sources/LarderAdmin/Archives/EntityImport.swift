@@ -192,11 +192,9 @@ final class EntityImport: OwnIntake, @unchecked Sendable {
         var importing: ImportedEntity?
         if entity.isPersonal, !includesPrivate {
             personal += 1
-        } else if !entity.partition.isEmpty, !isFromHere {
-            refuse(entity.url, "it belongs to a user of another installation")
         } else {
             do {
-                importing = try await proxy.beginImport(entity)
+                importing = try await proxy.beginImport(entity, isFromHere: isFromHere)
                 if importing == nil { kept += 1 }
             } catch {
                 refuse(entity.url, "\(error)")

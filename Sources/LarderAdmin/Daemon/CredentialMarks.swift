@@ -61,10 +61,10 @@ struct CredentialMarks: Sendable {
 
     /// Takes the credentials of now for those of what is stored. Services that had others forget that; what loads under
     /// way bring is not stored.
-    mutating func adopt(by proxy: Proxy, _ identities: IdentityDigest) {
+    mutating func adopt(by proxy: Proxy) {
         let table = proxy.configuration.router.table
         if isLost, open.isEmpty { forgetAbsent(table, proxy) }
-        for (service, isKnown) in adopt(table.services, identities) {
+        for (service, isKnown) in adopt(table.services) {
             proxy.wipe(service)
             proxy.logger.log(
                 level: isKnown ? .notice : .debug,
@@ -84,13 +84,11 @@ struct CredentialMarks: Sendable {
             metadata: ["file": "\(Self.fileName)"])
     }
 
-    private mutating func adopt(
-        _ services: [RoutedService], _ identities: IdentityDigest
-    ) -> [(service: RoutedService, isKnown: Bool)] {
+    private mutating func adopt(_ services: [RoutedService]) -> [(service: RoutedService, isKnown: Bool)] {
         let before = marks
         var changed: [(service: RoutedService, isKnown: Bool)] = []
         for service in services {
-            let mark = service.ownCredentials.map { identities.partition(of: $0).name } ?? Self.none
+            let mark = service.owner.isEmpty ? Self.none : service.owner
             // Stored responses go by the service's name, whatever its base URL is.
             let known = marks.updateValue(mark, forKey: service.name)
             guard (known ?? Self.none) != mark || isLost && known == nil else { continue }

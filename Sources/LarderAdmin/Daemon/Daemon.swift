@@ -43,7 +43,7 @@ package final class Daemon: Sendable {
         lasting.variables.applied()
         lasting.transport.attach(proxy)
         lasting.credentials = CredentialMarks(in: store)
-        lasting.credentials.adopt(by: proxy, lasting.identities)
+        lasting.credentials.adopt(by: proxy)
         state = Lock(lasting)
         lasting.host.attach(self)
         settleCredentials(in: store)
@@ -68,7 +68,7 @@ package final class Daemon: Sendable {
             // Applied under the lock, so that an older configuration cannot replace a newer one.
             proxy.apply(Daemon.configuration(applied, &lasting, asksPrograms: true))
             lasting.variables.applied()
-            lasting.credentials.adopt(by: proxy, lasting.identities)
+            lasting.credentials.adopt(by: proxy)
         }
         settleCredentials(in: proxy.diskTier?.store)
         return waiting
@@ -88,7 +88,7 @@ package final class Daemon: Sendable {
                     // Services that do not use them are kept, with everything computed for them.
                     current.router.table.named(name).flatMap { $0.uses(names) ? nil : $0 }
                 })
-            lasting.credentials.adopt(by: proxy, lasting.identities)
+            lasting.credentials.adopt(by: proxy)
         }
         settleCredentials(in: proxy.diskTier?.store)
         await proxy.settle()

@@ -71,8 +71,9 @@ struct Import: ParsableCommand {
         discussion: """
             Each response is stored as soon as its digests are right, if the configuration that its URL has here \
             stores such responses; what is stored already and as new stays. An import that breaks off loses nothing, \
-            says what it has stored, and can be repeated. Responses of users are taken with --private, and only where \
-            they were exported. Exit status 1 when the archive is not whole, or some of it was refused.
+            says what it has stored, and can be repeated. Responses of users are taken with --private: those in \
+            partitions only where they were exported, and there those of a service's one user only while the service \
+            has the same credentials. Exit status 1 when the archive is not whole, or some of it was refused.
             """)
 
     @Argument(help: ArgumentHelp("The file, or - for standard input.", valueName: "file"))

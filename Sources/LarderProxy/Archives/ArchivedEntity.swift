@@ -25,6 +25,8 @@ package struct ArchivedEntity: Sendable {
     package var service: String
     /// The name of its user's partition; empty for everybody's.
     package var partition: String
+    /// Identifies the service's user, without whose credentials nobody may have it; empty where it is not one user's.
+    package var owner: String
     package var method: Method
     package var status: Status
     package var fields: Fields
@@ -36,13 +38,15 @@ package struct ArchivedEntity: Sendable {
     package var length: Int64
 
     package init(
-        url: String, service: String, partition: String, method: Method, status: Status, fields: Fields,
-        selectors: [Selector], requestTime: Timestamp, responseTime: Timestamp, wasAuthorized: Bool, wasPersonal: Bool,
+        url: String, service: String, partition: String, owner: String, method: Method, status: Status,
+        fields: Fields, selectors: [Selector], requestTime: Timestamp, responseTime: Timestamp, wasAuthorized: Bool,
+        wasPersonal: Bool,
         hadCredentials: Bool, standing: StoredResponse.Standing, length: Int64
     ) {
         self.url = url
         self.service = service
         self.partition = partition
+        self.owner = owner
         self.method = method
         self.status = status
         self.fields = fields
@@ -103,16 +107,18 @@ extension Proxy {
         guard let record = records.first(where: { $0.variant == line.variant && $0.storedAt == line.storedAt }),
             let stored = diskTier.variant(of: record, policy: settled.policy)?.stored
         else { return .gone }
-        let entity = ArchivedEntity(
-            url: line.key.url, service: line.key.service, partition: line.key.partition, method: stored.requestMethod,
-            status: stored.status, fields: stored.fields,
+        var entity = ArchivedEntity(
+            url: line.key.url, service: line.key.service, partition: line.key.partition, owner: "",
+            method: stored.requestMethod, status: stored.status, fields: stored.fields,
             selectors: stored.variance.selectors.map { ArchivedEntity.Selector(name: $0.name, value: $0.value) },
             requestTime: stored.requestTime, responseTime: stored.responseTime,
             wasAuthorized: stored.requestWasAuthorized, wasPersonal: stored.requestWasPersonal,
             hadCredentials: stored.requestHadCredentials, standing: stored.standing, length: record.content.length)
         let isRefused =
             configuration.router.table.hardWiredAnswer(to: uri, method: method, of: service, settled) != nil
-        guard includesPrivate || !isRefused && !entity.isPersonal(under: settled) else { return .personal }
+        let isPersonal = entity.isPersonal(under: settled)
+        guard includesPrivate || !isRefused && !isPersonal else { return .personal }
+        if isPersonal { entity.owner = service.owner }
         guard stored.extent == .whole else { return .partial }
         return .entity(entity, record.content)
     }

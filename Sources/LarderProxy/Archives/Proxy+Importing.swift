@@ -9,6 +9,9 @@ import LarderStores
 /// Why an entity of an archive is not taken.
 package struct ImportRefusal: Error, CustomStringConvertible {
     package let description: String
+
+    static let formerUser = ImportRefusal(
+        description: "it belongs to a former user of its service, who had other credentials")
 }
 
 /// An entity that is being taken from an archive: nothing of it can be seen before `finish`.
@@ -22,12 +25,15 @@ package final class ImportedEntity: Sendable {
 
     private let proxy: Proxy
     private let key: ResourceKey
+    /// That of the archive, where it means somebody here.
+    private let owner: String
     private let receipt: Receipt
     private let writer: EntityWriter
 
-    fileprivate init(proxy: Proxy, key: ResourceKey, receipt: Receipt, writer: EntityWriter) {
+    fileprivate init(proxy: Proxy, key: ResourceKey, owner: String, receipt: Receipt, writer: EntityWriter) {
         self.proxy = proxy
         self.key = key
+        self.owner = owner
         self.receipt = receipt
         self.writer = writer
     }
@@ -44,6 +50,10 @@ package final class ImportedEntity: Sendable {
     /// Stores it in place of what is there; what is in memory is read from the store the next time. Nil when the store
     /// does not take it: `obstacle` says why.
     package func finish() -> Receipt? {
+        guard isOfUserOfNow else {
+            writer.abort()
+            return nil
+        }
         guard writer.finish() else { return nil }
         if let resource = proxy.registry.resource(for: key) { proxy.wipe(resource) }
         return receipt
@@ -51,8 +61,14 @@ package final class ImportedEntity: Sendable {
 
     package func abort() { writer.abort() }
 
+    /// The service's user may have changed since it began.
+    private var isOfUserOfNow: Bool {
+        owner.isEmpty || proxy.configuration.router.table.numbered(key.serviceNumber)?.owner == owner
+    }
+
     /// Why the store takes no more of it.
     package var obstacle: String? {
+        guard isOfUserOfNow else { return ImportRefusal.formerUser.description }
         guard case .abandoned(let reason) = writer.state else { return nil }
         return switch reason {
         case .tooLarge: "it is larger than the store takes: more than `cache.maxObject`, or an eighth of `cache.disk`"
@@ -67,7 +83,9 @@ extension Proxy {
 
     /// Begins to store an entity of an archive as if it had been fetched here, under the configuration that its URL has
     /// here; nil when what is stored already is as new, or an operator's own.
-    package func beginImport(_ entity: ArchivedEntity) async throws -> ImportedEntity? {
+    ///
+    /// - Parameter isFromHere: whether this installation exported it, so that its partition and owner mean somebody.
+    package func beginImport(_ entity: ArchivedEntity, isFromHere: Bool) async throws -> ImportedEntity? {
         guard let diskTier else { throw ImportRefusal(description: "nothing is kept on disk here") }
         let subject: ResourceSubject
         do throws(Problem) {
@@ -82,6 +100,13 @@ extension Proxy {
             throw ImportRefusal(description: "it was received in the future, by the clock of this machine")
         }
         let service = subject.service
+        if isFromHere {
+            guard entity.owner.isEmpty || entity.owner == service.owner else {
+                throw ImportRefusal.formerUser
+            }
+        } else if !entity.partition.isEmpty {
+            throw ImportRefusal(description: "it belongs to a user of another installation")
+        }
         let partition = Larder.Partition(entity.partition)
         let configuration = service.configuration(for: subject.uri, method: subject.method, in: partition)
         guard configuration.caches, configuration.storesReceived else {
@@ -106,7 +131,8 @@ extension Proxy {
         if isKept { return nil }
         if await isStored(receipt) { return nil }
         let writer = diskTier.begin(stored, of: resource, service: service, length: entity.length, configuration)
-        return ImportedEntity(proxy: self, key: key, receipt: receipt, writer: writer)
+        return ImportedEntity(
+            proxy: self, key: key, owner: isFromHere ? entity.owner : "", receipt: receipt, writer: writer)
     }
 
     /// Whether an entity, or a newer one in its place, is in the store.

@@ -39,6 +39,8 @@ package final class RoutedService: Sendable {
     let configuredCredentials: [UInt8]?
     /// Its stored responses go with these: the service's own credentials, above all.
     package let ownCredentials: [UInt8]?
+    /// Identifies the user whom `ownCredentials` are of, without telling them; empty without any.
+    package let owner: String
     private let usesVariables: Bool
     /// The parts of a request that identify a client; nil where users are not separated.
     let identity: Identity?
@@ -93,6 +95,7 @@ package final class RoutedService: Sendable {
         usesVariables = !settings.usedVariables.isEmpty
         ownCredentials = settings.credentials(
             variables, certificate: tls?.certificate, saysPrivacyByURL: saysPrivacyByURL)
+        owner = ownCredentials.map { identities.partition(of: $0).name } ?? ""
         mayHaveOwnCaches =
             settings.declare != nil && !usesVariables
             && !settings.hasCredentials(certificate: tls?.certificate, saysPrivacyByURL: saysPrivacyByURL)
