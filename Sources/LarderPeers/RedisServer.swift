@@ -35,6 +35,6 @@ package final class RedisServer: @unchecked Sendable {
     private var isListening: Bool {
         let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }
-        return SocketAddress(unixPath: socket).withSystemAddress { connect(descriptor, $0, $1) == 0 }
+        return SocketAddress(unixPath: socket).connect(descriptor) == 0
     }
 }

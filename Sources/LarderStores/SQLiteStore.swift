@@ -134,7 +134,7 @@ package final class SQLiteStore: Sendable {
     }
 
     /// Removes such a file, if it is there.
-    package func remove(file name: String) { try? core.files.directory.open().remove(name) }
+    package func remove(file name: String) { _ = try? core.files.directory.open().remove(name) }
 
     /// Longer content is not stored: `maxObject`, or an eighth of the room.
     package var longestContent: Int64 { core.settings.longestContent }

@@ -106,11 +106,7 @@ final class OriginPool {
         }
         connection.stream.setDeadline(after: nil)
         let now = now
-        var until = Int64.max
-        if let keepAlive {
-            let (sum, overflow) = now.addingReportingOverflow(keepAlive.wholeNanoseconds)
-            until = overflow ? .max : sum
-        }
+        let until = keepAlive.map(now.advanced(by:)) ?? .max
         if machine.parked(connection.number, now: now, until: until, limits: limits) { return watch(connection) }
         perform(machine.released(connection.number, now: now, until: until, limits: limits, fitness: fitness))
     }

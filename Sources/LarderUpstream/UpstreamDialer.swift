@@ -71,8 +71,7 @@ final class UpstreamDialer {
     }
 
     private func deadline(_ settings: UpstreamSettings) -> Int64 {
-        let (sum, overflow) = time.monotonic().addingReportingOverflow(settings.connectTimeout.wholeNanoseconds)
-        return overflow ? .max : sum
+        time.monotonic().advanced(by: settings.connectTimeout)
     }
 
     private func connect(

@@ -24,10 +24,10 @@ func connectedPair(_ family: Int32 = AF_UNIX) throws -> (Int32, Int32) {
     }
     let listener = socket(family, SocketKind.stream, 0)
     defer { close(listener) }
-    let bound = SocketAddress.loopback(port: 0).withSystemAddress { bind(listener, $0, $1) }
+    let bound = SocketAddress.loopback(port: 0).bind(listener)
     try #require(bound == 0 && listen(listener, 8) == 0)
     let client = socket(family, SocketKind.stream, 0)
-    let connected = SocketAddress.of(listener, ask: getsockname).withSystemAddress { connect(client, $0, $1) }
+    let connected = SocketAddress.of(listener, ask: getsockname).connect(client)
     try #require(connected == 0)
     let server = accept(listener, nil, nil)
     try #require(server >= 0)

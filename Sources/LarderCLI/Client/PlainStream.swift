@@ -77,7 +77,7 @@ struct PlainStream: ~Copyable {
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw .connect(errno) }
         setPatience(of: descriptor, seconds: seconds)
-        let status = SocketAddress(unixPath: path).withSystemAddress { connect(descriptor, $0, $1) }
+        let status = SocketAddress(unixPath: path).connect(descriptor)
         guard status == 0 else {
             let code = errno
             close(descriptor)

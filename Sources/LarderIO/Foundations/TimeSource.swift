@@ -42,15 +42,10 @@ package struct SystemTime: TimeSource {
     }
 }
 
-extension Duration {
-    /// Nanoseconds, saturated to 64 bits.
-    var clampedNanoseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000) }
-}
-
 extension Int64 {
-    /// This instant moved by `duration`, saturated.
-    func advanced(by duration: Duration) -> Int64 {
-        let (sum, overflow) = addingReportingOverflow(duration.clampedNanoseconds)
+    /// This instant in nanoseconds, moved by `duration`, saturated.
+    package func advanced(by duration: Duration) -> Int64 {
+        let (sum, overflow) = addingReportingOverflow(Int64(clamping: duration.attoseconds / 1_000_000_000))
         return overflow ? (duration < .zero ? .min : .max) : sum
     }
 }

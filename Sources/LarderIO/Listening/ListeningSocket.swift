@@ -53,7 +53,7 @@ package final class ListeningSocket: Sendable {
             // The first is bound as the only one, so that a second process is refused; after that the address is
             // opened to our own other sockets.
             if index > 0 { set(descriptor, SOL_SOCKET, SO_REUSEPORT, 1) }
-            guard address.withSystemAddress({ bind(descriptor, $0, $1) }) == 0 else {
+            guard address.bind(descriptor) == 0 else {
                 let number = errno
                 Glibc.close(descriptor)
                 throw IOError(errno: number, operation: operation)
@@ -85,7 +85,7 @@ package final class ListeningSocket: Sendable {
         let address = SocketAddress(unixPath: path)
         let descriptor = Glibc.socket(AF_UNIX, streamSocket, 0)
         guard descriptor >= 0 else { throw IOError(errno: errno, operation: operation) }
-        var bound = address.withSystemAddress { bind(descriptor, $0, $1) }
+        var bound = address.bind(descriptor)
         if bound != 0, errno == EADDRINUSE {
             do throws(IOError) {
                 try removeStale(address, path: path, operation: operation)
@@ -93,7 +93,7 @@ package final class ListeningSocket: Sendable {
                 Glibc.close(descriptor)
                 throw error
             }
-            bound = address.withSystemAddress { bind(descriptor, $0, $1) }
+            bound = address.bind(descriptor)
         }
         // Nobody can connect before `listen`, so the mode is in force in time without touching the umask.
         let isOwned = bound == 0 && group.map { chown(path, uid_t.max, $0) == 0 } ?? true
@@ -118,7 +118,7 @@ package final class ListeningSocket: Sendable {
         let probe = Glibc.socket(AF_UNIX, streamSocket, 0)
         guard probe >= 0 else { throw IOError(errno: errno, operation: operation) }
         defer { Glibc.close(probe) }
-        let status = address.withSystemAddress { connect(probe, $0, $1) }
+        let status = address.connect(probe)
         guard status != 0, errno == ECONNREFUSED else {
             throw inUse("another process listens on this socket; stop it or choose another path")
         }

@@ -160,7 +160,7 @@ private final class Attempt {
         let kind = SocketKind.stream | SocketKind.ownAndNonBlocking
         descriptor = socket(address.family, kind, 0)
         guard descriptor >= 0 else { return fail(errno) }
-        if address.withSystemAddress({ connect(descriptor, $0, $1) }) == 0 { return succeed() }
+        if address.connect(descriptor) == 0 { return succeed() }
         guard errno == EINPROGRESS else { return fail(errno) }
         event = event_new(
             executor.base, descriptor, Int16(EV_WRITE), attemptChanged, Unmanaged.passUnretained(self).toOpaque())

@@ -65,7 +65,7 @@ final class NameServers {
         let probe = socket(address.family, kind, 0)
         guard probe >= 0 else { return true }
         defer { close(probe) }
-        guard address.withSystemAddress({ connect(probe, $0, $1) }) == 0 else { return false }
+        guard address.connect(probe) == 0 else { return false }
         guard address.isLoopback else { return true }
         // On this machine, an empty datagram that nobody receives is answered before `send` returns.
         send(probe, nil, 0, SocketKind.noSignal)

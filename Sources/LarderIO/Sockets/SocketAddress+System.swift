@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-package import CLibevent
 import Glibc
 
 extension SocketAddress {
@@ -9,8 +8,14 @@ extension SocketAddress {
     /// The address of a socket's end that is unknown.
     static let unknown = SocketAddress(unixPath: "")
 
+    /// Binds a socket to the address: 0, or -1 with `errno`.
+    package func bind(_ descriptor: Int32) -> Int32 { withSystemAddress { Glibc.bind(descriptor, $0, $1) } }
+
+    /// Connects a socket to the address: 0, or -1 with `errno`.
+    package func connect(_ descriptor: Int32) -> Int32 { withSystemAddress { Glibc.connect(descriptor, $0, $1) } }
+
     /// Calls `body` with the address in the system's form.
-    package func withSystemAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
+    func withSystemAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
         var storage = sockaddr_storage()
         return withUnsafeMutablePointer(to: &storage) { pointer in
             let length = write(into: UnsafeMutableRawBufferPointer(start: pointer, count: Self.systemSize))

@@ -39,7 +39,7 @@ struct TokenRefresher {
 
     /// Whether the credential is for the same user there.
     func isSameOwner(in current: RoutedService) -> Bool {
-        current.variables.owner(of: rule.variables) == service.variables.owner(of: rule.variables)
+        current.variables.haveSameOwner(of: rule.variables, as: service.variables)
     }
 
     /// The variables of the rule by which the refused request was known. Others may be renewed beside them, as a token that
@@ -60,7 +60,7 @@ struct TokenRefresher {
     private func refresh(_ variables: VariableStore) async -> RefreshGate.Outcome {
         let (before, names) = (variables.values, rule.variables)
         // A configuration that was loaded since may speak for somebody else.
-        guard before.owner(of: names) == service.variables.owner(of: names),
+        guard before.haveSameOwner(of: names, as: service.variables),
             before.generation(of: refusedVariables) == service.variables.generation(of: refusedVariables),
             !variables.wereRenewedLately(refusedVariables, at: context.now())
         else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import LarderHTTP
+import LarderIO
 
 /// Clients that do not trust the local authority; their connections to a host are tunnelled for a while.
 ///
@@ -54,8 +55,7 @@ package struct RetreatTable: Sendable {
         doubt.notedAt = now
         if failure == .silence { doubt.silences += 1 }
         if failure == .refusal || doubt.silences >= 2 {
-            let (end, isPastAll) = now.addingReportingOverflow(duration.wholeNanoseconds)
-            doubt.until = isPastAll ? .max : end
+            doubt.until = now.advanced(by: duration)
         }
         doubts[key] = doubt
         if doubts.count > RetreatTable.limit, let oldest = doubts.min(by: { $0.value.notedAt < $1.value.notedAt }) {

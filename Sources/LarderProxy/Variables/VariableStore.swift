@@ -225,7 +225,7 @@ package final class VariableStore: Sendable {
             let after = self.values(state)
             VariableStore.withdrawLost(by: after, at: now, &state)
             if !changed.isEmpty { state.pending += 1 }
-            return (changed, after.renewedNames.filter { before.owner(of: [$0]) != after.owner(of: [$0]) }, state.apply)
+            return (changed, after.renewedNames.filter { !before.haveSameOwner(of: [$0], as: after) }, state.apply)
         }
         // Services that use what is renewed for another user now have another one, too.
         if !changed.isEmpty { await self.apply(changed + others.subtracting(changed), by: apply) }
@@ -241,7 +241,7 @@ package final class VariableStore: Sendable {
             let current = self.values(state)
             let names = values.map(\.name)
             guard current.generation(of: names) == old.generation(of: names),
-                current.owner(of: names) == old.owner(of: names)
+                current.haveSameOwner(of: names, as: old)
             else { return (nil, nil) }
             let changed = VariableStore.change(values, ownedBy: { current.owner(of: [$0]) }, at: now, &state)
             if !changed.isEmpty { state.pending += 1 }

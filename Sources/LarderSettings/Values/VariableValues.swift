@@ -54,17 +54,22 @@ package struct VariableValues: Sendable {
         return VariableValues(VariableValues(given), renewers: renewers)
     }
 
+    /// The refreshes that set one of these variables, and those that set what `more` has to do with each of them, and so on.
+    private func renewers(of names: Set<String>, and more: (Renewer) -> some Sequence<String>) -> [Renewer] {
+        var (names, left, found) = (names, renewers, [Renewer]())
+        while let next = left.firstIndex(where: { !names.isDisjoint(with: $0.renewed) }) {
+            let renewer = left.remove(at: next)
+            names.formUnion(more(renewer))
+            found.append(renewer)
+        }
+        return found
+    }
+
     /// Identifies the owners of the credentials that refreshes put into the named variables: by the refreshes, and by
     /// the ones that renew what these are done with.
     func renewers(of names: Set<String>) -> [UInt8] {
-        var (names, left, found) = (names, renewers, [[UInt8]]())
-        while let next = left.firstIndex(where: { !names.isDisjoint(with: $0.renewed) }) {
-            let renewer = left.remove(at: next)
-            names.formUnion(renewer.variables)
-            found.append(renewer.octets)
-        }
         // The order of services in a configuration means nothing.
-        return found.sorted { $0.lexicographicallyPrecedes($1) }.flatMap(\.self)
+        renewers(of: names, and: \.variables).map(\.octets).sorted { $0.lexicographicallyPrecedes($1) }.flatMap(\.self)
     }
 
     /// Identifies whose values refreshes put into the named variables, by what was given and not by what was renewed. Once
@@ -73,13 +78,14 @@ package struct VariableValues: Sendable {
         (given.octets(of: names) ?? []) + renewers(of: Set(names))
     }
 
+    /// Whether refreshes put the values of the same user into the named variables there.
+    package func haveSameOwner(of names: [String], as other: VariableValues) -> Bool {
+        owner(of: names) == other.owner(of: names)
+    }
+
     /// These variables and those that the same refreshes set, and so on, in the order of their names.
     package func renewedTogether(with names: [String]) -> [String] {
-        var (names, left) = (Set(names), renewers)
-        while let next = left.firstIndex(where: { !names.isDisjoint(with: $0.renewed) }) {
-            names.formUnion(left.remove(at: next).renewed)
-        }
-        return names.sorted()
+        Set(names).union(renewers(of: Set(names), and: \.renewed).flatMap(\.renewed)).sorted()
     }
 
     /// Tells users apart whom the named variables identify, in an unambiguous form: the values, and whoever has them

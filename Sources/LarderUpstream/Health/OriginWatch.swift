@@ -329,11 +329,3 @@ extension Origin {
         host == "localhost" || host.hasSuffix(".localhost") || host.hasPrefix("127.") || host == "[::1]"
     }
 }
-
-extension Int64 {
-    /// This instant moved by `duration`, saturated.
-    fileprivate func advanced(by duration: Duration) -> Int64 {
-        let (sum, overflow) = addingReportingOverflow(duration.wholeNanoseconds)
-        return overflow ? .max : sum
-    }
-}

@@ -10,7 +10,7 @@ struct ListenerTests {
     static func dial(_ address: SocketAddress) throws -> Peer {
         let descriptor = socket(address.family, SocketKind.stream, 0)
         let peer = Peer(descriptor)
-        try #require(address.withSystemAddress { connect(descriptor, $0, $1) } == 0)
+        try #require(address.connect(descriptor) == 0)
         return peer
     }
 
@@ -130,7 +130,7 @@ struct ListenerTests {
         let path = try Self.freshPath()
         defer { Self.removeDirectory(of: path) }
         let stale = socket(AF_UNIX, SocketKind.stream, 0)
-        #expect(SocketAddress(unixPath: path).withSystemAddress { bind(stale, $0, $1) } == 0)
+        #expect(SocketAddress(unixPath: path).bind(stale) == 0)
         close(stale)
         let first = try ListeningSocket.unix(path: path)
         #expect { try ListeningSocket.unix(path: path) } throws: { ($0 as? IOError)?.code == .addressInUse }

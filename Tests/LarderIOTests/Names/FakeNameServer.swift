@@ -22,7 +22,7 @@ final class FakeNameServer: Sendable {
     init(hosts: String = "", _ reply: @escaping @Sendable (String) -> Reply) throws {
         let descriptor = socket(AF_INET, SocketKind.datagram, 0)
         self.descriptor = descriptor
-        let bound = SocketAddress.loopback(port: 0).withSystemAddress { bind(descriptor, $0, $1) }
+        let bound = SocketAddress.loopback(port: 0).bind(descriptor)
         try #require(bound == 0)
         directory = try Self.directory(
             resolverConfiguration: "nameserver \(SocketAddress.of(descriptor, ask: getsockname))\n", hosts: hosts)
