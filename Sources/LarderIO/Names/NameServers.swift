@@ -22,6 +22,9 @@ final class NameServers {
         // Before the file is read, so that its `options` prevail: a server that has not answered in two seconds is
         // asked again, and a silent one is tried anew after ten.
         evdns_base_set_option(base, "timeout:", "2")
+        // Names whose servers are silent must not hold up all others: each lookup is a question for each family, and
+        // `Resolver` bounds them.
+        evdns_base_set_option(base, "max-inflight:", "1024")
         evdns_base_set_option(base, "attempts:", "3")
         evdns_base_set_option(base, "max-probe-timeout:", "10")
         let kinds = DNS_OPTION_NAMESERVERS | DNS_OPTION_SEARCH | DNS_OPTION_MISC

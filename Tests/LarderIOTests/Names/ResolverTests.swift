@@ -163,6 +163,37 @@ struct ResolverTests {
         #expect(server.questions == [])
     }
 
+    @Test func `names that are not answered do not hold up others`() async throws {
+        let server = try FakeNameServer { name in
+            name.hasPrefix("silent") ? .silence : .addresses(ipv4: [0xC000_0201], ipv6: [])
+        }
+        let files = server.files
+        var limits = Resolver.Limits()
+        limits.timeout = .seconds(1)
+        let time = ManualTime()
+        let silent = limits.lookups - 1
+        let (answer, ended) = try await onLoop(time: time) { [limits] loop in
+            let resolver = Resolver(on: loop, files: files, limits: limits)
+            var ended = 0
+            for number in 0..<silent {
+                loop.spawnHere {
+                    _ = await Self.describe("silent\(number).example", by: resolver)
+                    ended += 1
+                }
+            }
+            let answer = await Self.describe("www.example", by: resolver)
+            let endedBefore = ended
+            // Nothing waits for them once the loop ends.
+            while ended < silent {
+                time.advance(by: limits.timeout)
+                await Task.yield()
+            }
+            return (answer, endedBefore)
+        }
+        #expect(answer == "192.0.2.1:80")
+        #expect(ended == 0)
+    }
+
     @Test func `lookups under way and answers kept are bounded`() async throws {
         let server = try FakeNameServer { name in
             name.hasPrefix("silent") ? .silence : .addresses(ipv4: [0xC000_0201], ipv6: [])
