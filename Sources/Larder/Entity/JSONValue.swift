@@ -124,33 +124,43 @@ extension JSONValue: CustomStringConvertible {
     /// The value written in UTF-8, without blanks.
     public var octets: [UInt8] {
         var output: [UInt8] = []
-        write(to: &output)
+        _ = write(to: &output, levels: .max)
         return output
     }
 
-    private func write(to output: inout [UInt8]) {
+    /// The same; nil where arrays and objects are nested more deeply than `levels`.
+    func octets(levels: Int) -> [UInt8]? {
+        var output: [UInt8] = []
+        return write(to: &output, levels: levels) ? output : nil
+    }
+
+    /// False where it is nested more deeply.
+    private func write(to output: inout [UInt8], levels: Int) -> Bool {
         switch self {
         case .null: output += "null".utf8
         case .bool(let value): output += (value ? "true" : "false").utf8
         case .number(let number): output += number.text.utf8
         case .string(let string): JSONValue.write(string, to: &output)
         case .array(let elements):
+            guard levels > 0 else { return false }
             output.append(UInt8(ascii: "["))
             for (index, element) in elements.enumerated() {
                 if index > 0 { output.append(UInt8(ascii: ",")) }
-                element.write(to: &output)
+                guard element.write(to: &output, levels: levels - 1) else { return false }
             }
             output.append(UInt8(ascii: "]"))
         case .object(let object):
+            guard levels > 0 else { return false }
             output.append(UInt8(ascii: "{"))
             for (index, name) in object.names.enumerated() {
                 if index > 0 { output.append(UInt8(ascii: ",")) }
                 JSONValue.write(name, to: &output)
                 output.append(UInt8(ascii: ":"))
-                object[name]?.write(to: &output)
+                guard object[name]?.write(to: &output, levels: levels - 1) != false else { return false }
             }
             output.append(UInt8(ascii: "}"))
         }
+        return true
     }
 
     private static func write(_ string: String, to output: inout [UInt8]) {

@@ -32,7 +32,17 @@ extension String: WireEncodable {
 }
 
 extension JSONValue: WireEncodable {
-    public func wireContent() -> WireContent { WireContent(octets: octets, contentType: "application/json") }
+    /// - Throws: where it is nested more deeply than `depthLimit`, which no parser here would read.
+    public func wireContent() throws -> WireContent {
+        guard let octets = octets(levels: JSONValue.depthLimit) else { throw JSONTooDeep() }
+        return WireContent(octets: octets, contentType: "application/json")
+    }
+}
+
+private struct JSONTooDeep: Error, CustomStringConvertible {
+    var description: String {
+        "the JSON cannot be sent: its arrays and objects are nested more than \(JSONValue.depthLimit) levels deep"
+    }
 }
 
 /// The content is of a type that does not conform to `WireEncodable`.

@@ -344,4 +344,15 @@ struct TransformerTests {
             try Entity(content: 7 as any Sendable, timestamp: fixture.clock.now).encodedForWire()
         }
     }
+
+    @Test func `JSON that is too deep to be read anywhere is not sent`() throws {
+        func nested(_ levels: Int) -> JSONValue { (0..<levels).reduce(.null) { value, _ in .array([value]) } }
+        func encode(_ value: JSONValue) throws -> [UInt8] {
+            try Entity(content: value as any Sendable, timestamp: fixture.clock.now).encodedForWire().content
+        }
+        let most = try encode(nested(JSONValue.depthLimit))
+        #expect(try JSONValue(parsing: most) == nested(JSONValue.depthLimit))
+        #expect(throws: (any Error).self) { try encode(nested(JSONValue.depthLimit + 1)) }
+        #expect(throws: (any Error).self) { try encode(["a": nested(JSONValue.depthLimit)]) }
+    }
 }
