@@ -163,6 +163,33 @@ struct RedirectScenarios {
         }
     }
 
+    @Test func `a redirect to a URL that is not kept is followed for each client, and none to one that is offline`()
+        async throws
+    {
+        try await Scenario.run { settings, origin in
+            settings.add("api", at: origin.url("/")) { service in
+                service.configure { $0.followRedirects = true }
+                service.configure {
+                    $0.pattern.match = "/me"
+                    $0.cache = BlockCaching.none
+                }
+                service.configure {
+                    $0.pattern.match = "/far"
+                    $0.offline = .on
+                }
+            }
+        } _: { (scene) async throws in
+            scene.origin.answer { request in
+                request.target.hasPrefix("/go")
+                    ? Self.moved(to: String(request.target.dropFirst(3)), "Cache-Control: max-age=60")
+                    : .ok("Cache-Control: max-age=60", content: request["Cookie"] ?? "nobody")
+            }
+            for user in ["anna", "bob"] { #expect(try await scene.get("/go/me", "Cookie: \(user)").text == user) }
+            #expect(try await scene.get("/go/far").status == 302)
+            #expect(scene.origin.count(of: "/far") == 0)
+        }
+    }
+
     // MARK: What is stored
 
     /// A service whose `/x` redirects each user to another file, which is for everyone; two users ask one after the

@@ -25,6 +25,7 @@ extension InboundSender {
         var (response, request, place, credit) = (response, request, uri, Credit.own(configuration))
         var followed = FollowedRedirects(of: client.head, to: uri, policy: client.policy)
         var added = AddedFields()
+        var targetsAreKept = true
         for _ in 0..<InboundSender.redirectLimit {
             guard let target = InboundSender.target(of: response.head, at: place),
                 mayFollow(to: target, method: request.head.method)
@@ -34,6 +35,7 @@ extension InboundSender {
             HopByHop.strip(&response.head.fields, for: .forwardResponse)
             followed.append(response.head, at: context.now())
             added.append(response.head.fields, client.policy)
+            targetsAreKept = targetsAreKept && mayKeep(target)
             request = redirected(request, to: target, &credit)
             place = target
             response = try await context.send(request)
@@ -44,6 +46,7 @@ extension InboundSender {
         if redirects > 0 {
             (response.head.fields, redirectsAreKept) = followed.fields(
                 of: response.head, validating: client.stored, at: context.now())
+            redirectsAreKept = redirectsAreKept && targetsAreKept
         }
         added.fields.forEachLine { _, spelling, value in
             let name = FieldName(token: spelling)
@@ -69,17 +72,30 @@ extension InboundSender {
         case none
     }
 
-    /// Nothing is followed to a URL whose own block has another answer, nor to one that an origin may interpret as a
-    /// URL in another part of the service.
-    private func mayFollow(to target: TargetURI, method: LarderHTTP.Method) -> Bool {
-        let table = context.configuration.router.table
-        // Its blocks are also about the other hosts of the service.
+    /// The services whose blocks are about a URL. Those of this one are also about its other hosts.
+    private func owners(of target: TargetURI) -> [RoutedService] {
         let isListed = service.base != nil && service.allows(target)
-        for owner in [table.claiming(target), isListed ? service : nil].compactMap(\.self) {
+        return [context.configuration.router.table.claiming(target), isListed ? service : nil].compactMap(\.self)
+    }
+
+    /// Nothing is followed to a URL whose own block has another answer, or does without the origin, nor to one that an
+    /// origin may interpret as a URL in another part of the service.
+    private func mayFollow(to target: TargetURI, method: LarderHTTP.Method) -> Bool {
+        for owner in owners(of: target) {
             let configuration = owner.configuration(for: target, method: method)
-            if table.hardWiredAnswer(to: target, method: method, of: owner, configuration) != nil { return false }
+            let answer = context.configuration.router.table.hardWiredAnswer(
+                to: target, method: method, of: owner, configuration)
+            if answer != nil || context.proxy.offlineMode(owner, configuration) == .on { return false }
         }
         return !(target.hidesDotSegments && service.base.map(target.hasSameOrigin(as:)) == true)
+    }
+
+    /// Whether the blocks of a redirect's target let its response be stored, and for the same clients.
+    private func mayKeep(_ target: TargetURI) -> Bool {
+        owners(of: target).allSatisfy { owner in
+            owner.configuration(for: target, method: .get).caches
+                && (owner !== service || owner.privacy(for: target) == owner.privacy(for: uri))
+        }
     }
 
     /// Whether a URL is the service's, so that its credentials may go there. Without a base URL, the origin decides.
