@@ -188,7 +188,10 @@ struct PipelineRun: Sendable {
         }
         guard case .failure(var error) = result, case .success(let entity) = input else { return result }
         if error.status == nil { error.status = entity.status }
-        if error.entity == nil { error.entity = entity }
+        if error.entity == nil {
+            error.entity = entity
+            error.isAboutInput = true
+        }
         error.stage = stage
         error.transformer = transformer.transformerDescription
         return .failure(error)

@@ -9,7 +9,7 @@ public struct RequestError: Error, Sendable {
     /// The status of the response, if there was one.
     public var status: Status?
     /// The response's content, as far as the pipeline got with it.
-    public var entity: AnyEntity?
+    public var entity: AnyEntity? { didSet { isAboutInput = false } }
     /// The underlying error; nil when there is only the origin's status.
     public var cause: (any Error)?
     /// When the request failed.
@@ -24,6 +24,8 @@ public struct RequestError: Error, Sendable {
     public internal(set) var stage: PipelineStageKey?
     /// The transformer that did, by its description.
     public internal(set) var transformer: String?
+    /// Whether `entity` is what a transformer refused, and not content of the error's own: clients do not get it.
+    package internal(set) var isAboutInput = false
 
     /// Makes an error from a response with an error status, or from an error that occurred while
     /// there was one.

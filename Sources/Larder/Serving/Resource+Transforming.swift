@@ -84,7 +84,7 @@ extension Resource {
         switch response {
         case .success(let success): entity = success
         case .failure(let error):
-            guard error.cause == nil, let content = error.entity else { return .failure(error) }
+            guard error.cause == nil, !error.isAboutInput, let content = error.entity else { return .failure(error) }
             entity = content
             if let status = error.status { entity.status = status }
         }

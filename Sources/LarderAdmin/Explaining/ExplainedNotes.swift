@@ -11,7 +11,9 @@ enum ExplainedNotes {
     static func list(_ situation: Situation, selected: Int?) -> [String] {
         var notes = ReadingNote.notes(onRequest: situation.request.fields).map { line($0, "the request's ") }
         // While it keeps requests from the origin, the decision itself says so.
-        if let failure = situation.failure, !RecentFailure(failure).isRecent(at: situation.now) {
+        if let failure = situation.failure,
+            failure.recent(for: situation.request)?.isRecent(at: situation.now) != true
+        {
             notes.append("the last load failed at \(ISOTime.string(failure.at)): \(failure.error)")
         }
         if !situation.ignoredWishes.isEmpty {

@@ -141,7 +141,7 @@ struct Situation: Sendable {
     var plan: Plan {
         let outlook = RecordedOutlook(
             standing: standing ?? (policy.offline ? .offline : .asked), isProbeDue: isProbeDue,
-            failure: failure.map(RecentFailure.init), hold: hold)
+            failure: failure?.recent(for: request), hold: hold)
         if let passing { return Plan.passing(passing, outlook: outlook) }
         return Plan.decide(request, variants.map(\.stored), policy: policy, now: now) { outlook }
     }

@@ -65,6 +65,16 @@ extension Load {
         listed.forPrograms.outcome = response.mapError { resource.failure($0, at: $0.timestamp) }
     }
 
+    /// Shows a failure, unless it is about a response for a client alone.
+    func show(_ error: any Error) {
+        if let failure = error as? PipelineFailure, !failure.isBusy, failure.refused == nil,
+            !listed.forPrograms.isOwn, !resource.partition.isOfUser
+        {
+            return listed.forPrograms.isForClientAlone = true
+        }
+        listed.forPrograms.outcome = .failure(failureForPrograms(error))
+    }
+
     func failureForPrograms(_ error: any Error) -> RequestError { resource.failure(error, at: context.now()) }
 
     /// Whether the response says something about the state of the Resource: not one that was made for a single client

@@ -61,8 +61,20 @@ extension Load {
             publish(made, of: made.isPromoted ? asData : received, writer, trailers: response.trailers)
         } catch {
             writer?.abort()
-            throw error
+            if !received.isKept { note(received.unstored) }
+            throw refusing(error, received.isKept ? stored : nil)
         }
+    }
+
+    /// Says of a pipeline's failure whose response it is about.
+    private func refusing(_ error: any Error, _ stored: StoredResponse?) -> any Error {
+        guard let failure = error as? PipelineFailure else { return error }
+        let isForEveryone =
+            stored.map {
+                policy.role == .shared && resource.partition == .shared
+                    && Reuse.answersEveryone($0, policy, at: context.now())
+            } ?? false
+        return failure.refusing(stored, isForEveryone: isForEveryone)
     }
 
     private func append(_ chunk: ContentChunk, to content: CollectedContent) throws {
@@ -176,7 +188,8 @@ extension Load {
             }
             let times = ReceivedResponse.Times(
                 request: variant.stored.requestTime, response: variant.stored.responseTime)
-            let made = try await make(of: head, times, content)
+            let made: MadeResponse
+            do { made = try await make(of: head, times, content) } catch { throw refusing(error, variant.stored) }
             guard !made.isRefusal else {
                 let shared = announce(
                     made.head, length: Int64(made.length), stored: variant.stored, retains: true)

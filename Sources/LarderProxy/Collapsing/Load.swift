@@ -165,7 +165,7 @@ final class Load: LoopLoad {
         if !abort.isAborted { remember(error) }
         let now = context.now()
         let failure = LoadFailure(at: now, retryAt: now, error: error)
-        if shown != nil { listed.forPrograms.outcome = .failure(failureForPrograms(error)) }
+        if shown != nil { show(error) }
         resource.memory.retire(listed, as: abort.isAborted ? .cancelled : .failed(failure))
         listed.shared?.fail(error, remarks)
         end()
@@ -348,15 +348,20 @@ final class Load: LoopLoad {
         let now = context.now()
         guard policy.retryTime > .zero, isLasting(error) else { return }
         resource.memory.remember(
-            LoadFailure(at: now, retryAt: now + policy.retryTime, error: error))
+            LoadFailure(
+                at: now, retryAt: now + policy.retryTime, error: error,
+                variance: (error as? PipelineFailure)?.refused?.variance ?? .none))
     }
 
     /// Whether an immediate retry would fail the same way. An origin that answered badly once may recover; a request
-    /// refused by backoff was not sent, and the backoff is remembered for all; the pipeline is deterministic.
+    /// refused by backoff was not sent, and the backoff is remembered for all; the pipeline is deterministic, but says
+    /// nothing about a response that others do not get.
     private func isLasting(_ error: any Error) -> Bool {
         switch error {
         case let error as UpstreamError: error.isUnreachable && error.hold == nil
-        case let error as PipelineFailure: !error.isBusy
+        case let error as PipelineFailure:
+            !error.isBusy
+                && error.refused.map { Reuse.answersEveryone($0, policy, at: context.now()) } ?? false
         default: false
         }
     }

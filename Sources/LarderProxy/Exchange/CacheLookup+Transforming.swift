@@ -27,7 +27,7 @@ extension CacheLookup {
     func retransform(_ variant: Variant) async throws -> Bool {
         let memory = resource.memory
         if let failure = memory.snapshot.failure, failure.error is PipelineFailure,
-            RecentFailure(failure).isRecent(at: context.now())
+            failure.recent(for: request.head)?.isRecent(at: context.now()) == true
         {
             throw Problem(upstream: failure.error, place: request.uri.authority)
         }
@@ -53,6 +53,9 @@ extension CacheLookup {
         case .settled:
             return false
         case .failed(let error):
+            if let refused = (error as? PipelineFailure)?.refused, !refused.variance.matches(request.head.fields) {
+                return false
+            }
             throw Problem(upstream: error, place: request.uri.authority)
         case .response(let response, let length, let stored):
             guard let stored, stored.variance.matches(request.head.fields) else { return false }

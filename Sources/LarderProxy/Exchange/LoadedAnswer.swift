@@ -115,6 +115,7 @@ struct LoadedAnswer: ExchangeStep {
         let load = content.load
         switch answer {
         case .failed(let error):
+            if !isLeader, let outcome = outcome(of: error, with: load) { return outcome }
             var status = status
             status.detail = content.remarks.sending
             return try await serve(insteadOf: error, status) ? .answered : .decidedAnew
@@ -171,6 +172,14 @@ struct LoadedAnswer: ExchangeStep {
         try await relay(shared, length, content, status, isShared: true)
     }
 
+    /// Where the pipeline has refused a response that this client, which waited for it, would not have got.
+    private func outcome(of error: any Error, with load: ActiveLoad) -> Outcome? {
+        guard let failure = error as? PipelineFailure, !failure.isBusy else { return nil }
+        guard let refused = failure.refused else { return .askedAlone }
+        guard refused.variance.matches(request.head.fields) else { return .passedOver(load) }
+        return isShared(refused, with: load) ? nil : .askedAlone
+    }
+
     /// Whether the response to the load's first client also answers this one, which waited for it.
     private func isShared(_ stored: StoredResponse, with load: ActiveLoad) -> Bool {
         let fields = request.head.fields
@@ -198,10 +207,10 @@ struct LoadedAnswer: ExchangeStep {
     func serve(insteadOf error: any Error, _ status: CacheStatus) async throws -> Bool {
         // The origin may have entered backoff only since the decision to ask it.
         let hold = (error as? UpstreamError)?.hold
-        let isRefused = error is PipelineFailure
-        let failure: UpstreamFailure = hold?.failure ?? (isRefused ? .status(502) : .disconnected)
+        let refusal = (error as? PipelineFailure)?.status
+        let failure: UpstreamFailure = hold?.failure ?? refusal.map { .status($0) } ?? .disconnected
         let answered =
-            hold.map { CacheStatus(.hit, detail: $0.reason.rawValue) } ?? (isRefused ? status.answered(502) : status)
+            hold.map { CacheStatus(.hit, detail: $0.reason.rawValue) } ?? refusal.map(status.answered) ?? status
         if let fallback, try await serveStale(fallback, failure, answered) { return true }
         writer.record.cacheStatus = hold.map { CacheStatus(.held, detail: $0.reason.rawValue) } ?? status
         throw Problem(upstream: error, place: request.uri.authority)

@@ -47,7 +47,7 @@ package struct LiveOutlook: OriginOutlook {
             now: proxy.time.monotonic(), isTaken: takesProbe)
     }
 
-    package var failure: RecentFailure? { snapshot?.failure.map(RecentFailure.init) }
+    package var failure: RecentFailure? { snapshot?.failure?.recent(for: head) }
 
     package var hold: OriginHold? { refusal?.hold }
 
@@ -92,11 +92,12 @@ extension UpstreamRequest {
     }
 }
 
-extension RecentFailure {
-    package init(_ failure: LoadFailure) {
-        self.init(
-            at: failure.at, retryAt: failure.retryAt,
-            failure: failure.error is PipelineFailure ? .status(502) : .disconnected)
+extension LoadFailure {
+    /// The failure as a request meets it; nil for one that would have got another response.
+    package func recent(for head: RequestHead) -> RecentFailure? {
+        guard variance.matches(head.fields) else { return nil }
+        let failure: UpstreamFailure = (error as? PipelineFailure).map { .status($0.status) } ?? .disconnected
+        return RecentFailure(at: at, retryAt: retryAt, failure: failure)
     }
 }
 

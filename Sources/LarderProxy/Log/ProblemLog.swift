@@ -29,7 +29,8 @@ struct ProblemLog {
             "a request was answered with an error",
             metadata: [
                 "status": "\(problem.status)", "error": "\(problem.proxyError.rawValue)",
-                "origin": "\(subject.authority)", "detail": "\(problem.detail)", "advice": "\(problem.advice)",
+                "origin": "\(subject.authority)", "detail": "\(problem.publicDetail ?? problem.detail)",
+                "advice": "\(problem.advice)",
                 "omitted": "\(omitted)",
             ])
     }

@@ -29,7 +29,7 @@ extension Proxy {
         configuration.policy.ignoredRequest.remove(from: &head.fields)
         let outlook = StateOutlook(
             origin: outlook(on: subject, method: head.method, fields: head.fields, nil),
-            failure: failure.map(RecentFailure.init))
+            failure: failure?.recent(for: head))
         if let passing = head.passing(isReadByContent: subject.content != nil, caches: configuration.caches) {
             return Plan.passing(passing, outlook: outlook)
         }

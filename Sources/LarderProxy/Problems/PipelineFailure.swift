@@ -5,26 +5,65 @@ import LarderHTTP
 import LarderRules
 
 /// The pipeline returned nothing that clients could get.
-struct PipelineFailure: Error {
+///
+/// A transformer's words may quote the response: only those hear them who may have it.
+struct PipelineFailure: Error, CustomStringConvertible {
     let cause: RequestError
+    /// The response that was refused, as it would have been stored; nil where it is for its own client alone.
+    private(set) var refused: StoredResponse?
+    /// Whether everybody may have the response.
+    private(set) var isPublic = false
 
-    /// Whether the budget was used up, so that a retry may succeed.
+    init(cause: RequestError) { self.cause = cause }
+
+    /// The same, once it is known whose response it is.
+    ///
+    /// - Parameters:
+    ///   - stored: nil where it is for its own client alone.
+    ///   - isForEveryone: whether it answers everybody who asks for it.
+    func refusing(_ stored: StoredResponse?, isForEveryone: Bool) -> PipelineFailure {
+        var failure = self
+        failure.refused = stored
+        failure.isPublic = isForEveryone
+        return failure
+    }
+
+    /// Whether the budget was used up, so that a retry may succeed. That says nothing about the response.
     var isBusy: Bool { cause.cause is TransformersBusy }
 
+    /// The status that clients get. A transformer may decide on it.
+    var status: Status {
+        if isBusy { return 503 }
+        guard cause.isAboutInput, let status = cause.status, status.isError else { return 502 }
+        return status
+    }
+
+    /// For everybody.
+    var description: String {
+        guard !isBusy else { return "the response could not be transformed: \(cause.userMessage)" }
+        return "the origin's response was refused\(place)" + (isPublic ? ": \(cause.userMessage.prefix(500))" : "")
+    }
+
+    private var place: String {
+        let stage = cause.stage.map { " in stage ‘\($0.name)’" } ?? ""
+        return stage + (cause.transformer.map { " by ‘\($0.prefix(200))’" } ?? "")
+    }
+
+    /// For the client whose response it is.
     var problem: Problem {
         guard !isBusy else {
             var problem = Problem(
-                status: 503, title: "Too much to transform", proxyError: .proxyInternalResponse,
+                status: status, title: "Too much to transform", proxyError: .proxyInternalResponse,
                 detail: "The response could not be transformed: \(cause.userMessage.withFullStop)",
                 advice: "Send the request again later, or raise `limits.transforming`.")
             problem.fields[.retryAfter] = "1"
             return problem
         }
-        let place = cause.stage.map { " in stage ‘\($0.name)’" } ?? ""
-        let transformer = cause.transformer.map { " by ‘\($0.prefix(200))’" } ?? ""
-        return Problem(
-            status: 502, title: "The response could not be transformed", proxyError: .proxyInternalError,
-            detail: "The origin's response was refused\(place)\(transformer): \(cause.userMessage.prefix(500))",
+        var problem = Problem(
+            status: status, title: "The response could not be transformed", proxyError: .proxyInternalError,
+            detail: "The origin's response was refused\(place): \(cause.userMessage.prefix(500))",
             advice: "Look at what the origin sent (`serve: raw` passes it on untouched) and at the transformer.")
+        problem.publicDetail = description
+        return problem
     }
 }

@@ -9,8 +9,10 @@ package struct Problem: Error, Sendable, Equatable {
     package var title: String
     /// The error type of RFC 9209.
     package var proxyError: ProxyStatus.ErrorType
-    /// The finding and the expectation, for this one request. Never contains a secret.
+    /// The finding and the expectation, for this one request. Never contains a secret of somebody else.
     package var detail: String
+    /// The finding for the log, where `detail` may quote a response that is not for everybody.
+    var publicDetail: String?
     /// The next step for the reader.
     package var advice: String
     /// Fields required by the status, such as `Allow` or `Retry-After`.

@@ -83,14 +83,22 @@ package enum Reuse {
     package static func mayShare(
         _ stored: StoredResponse, askedFor leader: Fields, with follower: Fields, policy: CachePolicy, now: Timestamp
     ) -> Bool {
+        if isForOne(stored, policy) { return false }
+        return answersEveryone(stored, policy, at: now) || !Credentials.areIn(leader) && !Credentials.areIn(follower)
+    }
+
+    /// Whether the response to one request answers others whatever their credentials are, at the time it is received.
+    package static func answersEveryone(_ stored: StoredResponse, _ policy: CachePolicy, at now: Timestamp) -> Bool {
+        if isForOne(stored, policy) { return false }
+        return policy.role == .private || policy.ignoredResponse.isForEveryone
+            || Freshness.isFresh(stored, at: now) && !stored.facts.validatesAlways
+    }
+
+    private static func isForOne(_ stored: StoredResponse, _ policy: CachePolicy) -> Bool {
         let flags = stored.facts.directives.flags
         // A 304 may have added it to the stored response.
-        if flags.contains(.noStore), !flags.contains(.mustUnderstand) { return false }
-        if policy.role == .private { return true }
-        if flags.contains(.isPrivate) { return false }
-        if Freshness.isFresh(stored, at: now), !stored.facts.validatesAlways { return true }
-        if policy.ignoredResponse.isForEveryone { return true }
-        return !Credentials.areIn(leader) && !Credentials.areIn(follower)
+        if flags.contains(.noStore), !flags.contains(.mustUnderstand) { return true }
+        return policy.role != .private && flags.contains(.isPrivate)
     }
 
     /// The registered request fields that need more than a comparison of times.

@@ -30,6 +30,15 @@ struct ProblemLogTests {
             ])
     }
 
+    @Test func `a line does not quote a response that is for one client`() throws {
+        var problem = refused
+        problem.detail = "It begins with: secret"
+        problem.publicDetail = "It was refused"
+        let uri = try TargetURI("http://a.test/")
+        let found = lines { log, logger in log.note(problem, about: uri, at: 0, to: logger) }
+        #expect(found.first?.contains("detail=It was refused ") == true, "\(found)")
+    }
+
     @Test func `the same is said again only after a while, with how often it happened`() throws {
         let uri = try TargetURI("http://a.test/")
         let lines = lines { log, logger in

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+import Larder
+import LarderHTTP
+import LarderIO
+import LarderProxy
+import LarderRules
+import LarderSettings
+import LarderTesting
+import Testing
+
+/// Responses that a pipeline refuses, and the clients that they concern.
+@Suite("Scenarios: responses that a pipeline refuses")
+struct RefusedResponseScenarios {
+    private static let json = "Content-Type: application/json"
+
+    /// What is wrong with a response, in words that quote it.
+    private struct Quoting: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// Takes JSON only.
+    private static let strict = TransformingScenarios.entry(
+        ClosureTransformer("strict") { response in
+            guard case .success(let entity) = response, let octets = entity.content as? [UInt8],
+                (try? JSONValue(parsing: octets)) == nil
+            else { return response }
+            let cause = Quoting(description: "cannot parse \(String(decoding: octets, as: UTF8.self))")
+            return .failure(
+                RequestError(status: entity.status, entity: entity, cause: cause, timestamp: entity.timestamp))
+        })
+
+    /// A service with such a pipeline.
+    private func run(
+        privacy: ServicePrivacy = .shared, _ entry: ConfigurationEntry = strict, _ body: (Scenario) async throws -> Void
+    ) async throws {
+        try await Scenario.run { settings, origin in
+            settings.add("api", at: origin.url("/")) { service in
+                service.privacy = privacy
+                if privacy == .partitioned { service.identity = [.field("X-User")] }
+                service.configure { $0.retryTime = .seconds(30) }
+                service.declare = { $0.add(entry) }
+            }
+        } _: { (scene) async throws in
+            try await body(scene)
+        }
+    }
+
+    private static func broken(_ cacheControl: String, for user: String?) -> String {
+        .ok("Cache-Control: \(cacheControl)", json, content: "{\"of\":\"\(user ?? "nobody")\" x")
+    }
+
+    private static let unshared = ["private", "no-store", "no-cache", "private, max-age=60"]
+
+    @Test(arguments: unshared, [ServicePrivacy.shared, .partitioned])
+    func `one client's refused response concerns no other one`(
+        _ directives: String, _ privacy: ServicePrivacy
+    )
+        async throws
+    {
+        try await run(privacy: privacy) { (scene) async throws in
+            let anna = try await scene.client("anna")
+            try await anna.get(scene.url("/a"), "X-User: one", "Cookie: anna")
+            let first = try await scene.origin.request()
+            let bob = try await scene.client("bob")
+            try await bob.get(scene.url("/a"), "X-User: one", "Cookie: bob")
+            try await eventually("both wait") {
+                var interest = 0
+                scene.proxy.registry.forEach { interest += $0.memory.loads.map(\.interest).reduce(0, +) }
+                return interest == 2
+            }
+            scene.origin.answer { Self.broken(directives, for: $0["Cookie"]) }
+            try await first.reply("Cache-Control: \(directives)", Self.json, content: "{\"of\":\"anna\" x")
+            let own = try await anna.response()
+            #expect(own.status == 502 && own.text.contains("anna"))
+            let other = try await bob.response()
+            #expect(other.status == 502 && other.text.contains("bob") && !other.text.contains("anna"), "\(other.text)")
+            let later = try await scene.get("/a", "X-User: one", "Cookie: dora")
+            #expect(later.status == 502 && later.text.contains("dora"), "\(later.text)")
+            scene.origin.answer { _ in .ok(Self.json, content: "{}") }
+            #expect(try await scene.get("/a", "X-User: one").status == 200)
+        }
+    }
+
+    @Test func `a refused response that is for everybody is asked for once until it is tried again`() async throws {
+        try await run { (scene) async throws in
+            scene.origin.answer { _ in Self.broken("max-age=60", for: "all") }
+            for _ in 1...3 { #expect(try await scene.get("/a", "Cookie: c").text.contains("all")) }
+            #expect(scene.origin.seen.count == 1)
+            scene.advance(.seconds(31))
+            #expect(try await scene.get("/a").status == 502)
+            #expect(scene.origin.seen.count == 2)
+        }
+    }
+
+    @Test func `a refused variant does not stand for the others`() async throws {
+        try await run { (scene) async throws in
+            scene.origin.answer { request in
+                let language = request["Accept-Language"] ?? ""
+                let content = language == "de" ? "{}" : "{\"of\":\"\(language)\" x"
+                return .ok("Cache-Control: max-age=60", "Vary: Accept-Language", Self.json, content: content)
+            }
+            for _ in 1...2 { #expect(try await scene.get("/a", "Accept-Language: fr").text.contains("fr")) }
+            #expect(scene.origin.seen.count == 1)
+            #expect(try await scene.get("/a", "Accept-Language: de").status == 200)
+            #expect(scene.origin.seen.count == 2)
+        }
+    }
+
+    @Test(arguments: [ServicePrivacy.shared, .private, .partitioned])
+    func `Larder's own pages quote no refused response that is not for everybody`(
+        _ privacy: ServicePrivacy
+    )
+        async throws
+    {
+        try await run(privacy: privacy) { (scene) async throws in
+            for directives in ["max-age=60", "private", "no-store"] {
+                scene.origin.answer { _ in Self.broken(directives, for: "quoted") }
+                let path = "/\(directives.prefix(2))"
+                #expect(try await scene.get(path, "X-User: one", "Cookie: anna").text.contains("quoted"))
+                let reports = [
+                    "\(try await scene.state(path))",
+                    "\(try await scene.ask("/-/explain?url=\(scene.url(path))"))",
+                    "\(try await scene.ask("/-/explain?url=\(scene.url(path))&header=X-User:%20one"))",
+                ]
+                for report in reports {
+                    #expect(!report.contains("quoted") || privacy == .shared && directives == "max-age=60", "\(report)")
+                }
+                if privacy == .shared { #expect(reports[0].contains("refused in stage"), "\(reports[0])") }
+            }
+        }
+    }
+
+    @Test(arguments: [404, 200])
+    func `an error that a transformer throws has the status it names, and not the origin's content`(
+        _ status: Int
+    )
+        async throws
+    {
+        let refusal = RequestError(
+            status: status == 200 ? nil : Status(status), userMessage: "The model says no",
+            timestamp: Timestamp(seconds: 0))
+        let entry = ConfigurationEntry(description: "refusing") {
+            $0.pipeline[.cleanup].add(ClosureTransformer("refusing") { _ in .failure(refusal) })
+        }
+        try await run(entry) { (scene) async throws in
+            scene.origin.answer { _ in .ok("Cache-Control: no-store", Self.json, content: "{\"secret\":1}") }
+            let answer = try await scene.get("/a")
+            #expect(answer.status == (status == 200 ? 502 : status))
+            #expect(answer.text.contains("The model says no") && !answer.text.contains("secret"), "\(answer.text)")
+        }
+    }
+}
