@@ -34,14 +34,14 @@ final class LoadTicker {
 
     private struct Told {
         var estimate = ProgressEstimate(isGet: true)
-        let interval: Int64
+        let interval: Duration
         var dueAt: Int64
         var fraction = 0.0
 
         init(_ entry: Entry) {
             let wanted = entry.load.configuration.frozen.configuration.progressReportingInterval
-            interval = max(entry.isFollowed ? LoadTicker.programInterval : LoadTicker.interval, wanted).wholeNanoseconds
-            dueAt = entry.beganAt + interval
+            interval = max(entry.isFollowed ? LoadTicker.programInterval : LoadTicker.interval, wanted)
+            dueAt = entry.beganAt.advanced(by: interval)
             _ = estimate.update(TransferProgress.Counters(), at: Double(entry.beganAt) / 1e9)
         }
     }
@@ -114,7 +114,7 @@ final class LoadTicker {
         for (load, listed, var told) in due {
             // 1 is reported at the end.
             let fraction = min(told.estimate.update(listed.transferred, at: Double(now) / 1e9), 0.999)
-            told.dueAt = now + told.interval
+            told.dueAt = now.advanced(by: told.interval)
             if fraction - told.fraction >= LoadTicker.threshold {
                 told.fraction = fraction
                 load.resource.memory.tellProgress(of: listed, fraction)

@@ -2,6 +2,7 @@
 import Larder
 import LarderHTTP
 import LarderIO
+import LarderProxy
 import LarderSettings
 import LarderStores
 import LarderTesting
@@ -132,6 +133,24 @@ struct HostedConfigurationScenarios {
     }
 
     // MARK: Requests
+
+    @Test func `PG-03 an interval of progress without end is one that is never over`() async throws {
+        try await Self.run { service in
+            service.configure { $0.progressReportingInterval = .seconds(Int64.max) }
+        } _: { (scene, service) async throws in
+            let resource = service.resource("/a")
+            let token = resource.observe { _, _ in }
+            let load = resource.load()
+            let request = try await scene.origin.request()
+            for _ in 0..<5 {
+                scene.advance(.seconds(1))
+                await scene.proxy.settle()
+            }
+            try await request.reply(content: "apples")
+            #expect(try await load.entity().content as? [UInt8] == Array("apples".utf8))
+            withExtendedLifetime(token) {}
+        }
+    }
 
     @Test func `RQ-05 mutators change fields and URL of what goes to the origin, each time`() async throws {
         let count = Lock(0)

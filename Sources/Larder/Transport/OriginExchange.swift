@@ -161,7 +161,7 @@ private struct TimeLimit: Sendable {
         self.duration = duration
         self.time = time
         let now = time.monotonic()
-        deadline = duration.map { now.addingReportingOverflow($0.wholeNanoseconds).partialValue } ?? .max
+        deadline = duration.map { now.advanced(by: $0) } ?? .max
     }
 
     var remaining: Duration? { duration.map { _ in .nanoseconds(max(0, deadline - time.monotonic())) } }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Larder
+import LarderIO
 
 /// A program or a URL that is told of changes.
 enum ChangeListener: Sendable, Hashable {
@@ -80,7 +81,7 @@ struct ChangeQueue: Sendable {
     /// Returns how many changes will not be told because too many wait.
     mutating func note(_ change: ContentChange, _ rule: ChangeRule, now: Int64) -> Int {
         ChangeListener.all(of: rule).count { listener in
-            !note(change, to: listener, due: now + rule.debounce.wholeNanoseconds)
+            !note(change, to: listener, due: now.advanced(by: rule.debounce))
         }
     }
 

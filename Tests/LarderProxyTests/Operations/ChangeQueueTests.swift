@@ -30,6 +30,14 @@ struct ChangeQueueTests {
         #expect(queue.nextDue == nil)
     }
 
+    @Test func `a time without end is waited for`() {
+        var (queue, rule) = (ChangeQueue(), Self.rule)
+        rule.debounce = .seconds(Int64.max)
+        #expect(queue.note(Self.change("1", "2"), rule, now: 4 * Self.second) == 0)
+        #expect(queue.nextDue == .max)
+        #expect(queue.take(now: 1_000 * Self.second) == [])
+    }
+
     @Test func `what is as it was before is not told`() {
         var queue = ChangeQueue()
         _ = queue.note(Self.change("1", "2"), Self.rule, now: 0)

@@ -197,6 +197,16 @@ struct OriginTransportTests {
         }
     }
 
+    @Test func `a time limit without end is never over`() async throws {
+        try await ScriptedOrigin.run { origin in
+            let transport = direct { $0.timeout = .seconds(Int64.max) }
+            let request = try request(origin.url("/"))
+            async let answered = transport.send(request, progress: TransferProgress())
+            try await origin.request().reply(content: "here")
+            #expect(try await answered.body == Array("here".utf8))
+        }
+    }
+
     @Test func `an origin that falls silent fails too`() async throws {
         try await ScriptedOrigin.run { origin in
             let time = ManualTime()
