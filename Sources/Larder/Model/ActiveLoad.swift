@@ -103,8 +103,19 @@ package final class ActiveLoad: Sendable {
         if let departure { onCancel(self, .abandon(departure)) }
     }
 
-    /// Cancels the load, even if others wait for it.
-    package func cancel() { onCancel(self, .cancel) }
+    /// Cancels the load, even if others wait for it. Those who come now need another one, though its loop has yet to hear
+    /// of this.
+    package func cancel() {
+        outdate()
+        onCancel(self, .cancel)
+    }
+
+    /// Cancels the load for a reader that does not want it any more; false if anybody else reads or is about to.
+    func cancelIfLast(_ reader: Int) -> Bool {
+        guard share().closeIfLast(reader) else { return false }
+        cancel()
+        return true
+    }
 
     /// Whether nobody reads or is about to, and nobody has been interested since that departure. Then nobody will read:
     /// those who come now need a load of their own, and this one can be cancelled without their noticing.

@@ -74,7 +74,7 @@ final class HostedLoadDelegate: RequestDelegate {
 
     /// Cancels the load, unless clients wait for it: then it goes on as theirs.
     private func leave(_ load: ActiveLoad, _ reader: Int) {
-        guard load.interest > 1 else { return load.cancel() }
+        if load.cancelIfLast(reader) { return }
         load.forPrograms.isOwn = false
         resource.memory.showAgain(load)
         load.shared?.interrupt(reader)

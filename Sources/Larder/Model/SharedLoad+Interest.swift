@@ -20,6 +20,15 @@ extension SharedLoad {
         }
     }
 
+    /// Ends the load for all who come now, unless anybody else than the reader reads or is about to: then false.
+    func closeIfLast(_ reader: Int) -> Bool {
+        state.withLock { state in
+            let isLast = state.expected + state.readers.count == (state.readers[reader] == nil ? 0 : 1)
+            if isLast { state.isClosing = true }
+            return isLast
+        }
+    }
+
     /// The number of another departure, if nobody reads: something else that was interested is no more.
     func reconsider() -> Int? { state.withLock { $0.depart() } }
 }

@@ -65,6 +65,26 @@ struct ActiveLoadTests {
         #expect(shared == [ObjectIdentifier(load.share())])
     }
 
+    // MARK: Being cancelled
+
+    @Test func `a reader that is alone cancels it, and nobody joins any more`() {
+        let load = load(hasClient: false)
+        #expect(load.retain())
+        let reader = load.share().read()
+        #expect(load.retain())
+        #expect(!load.cancelIfLast(reader) && load.isJoinable)
+        load.leave(load.share().read())
+        #expect(cancellations.count == 0)
+        #expect(load.cancelIfLast(reader))
+        #expect(cancellations.count == 1 && !load.isJoinable && !load.retain())
+    }
+
+    @Test func `one that is cancelled for all is for nobody who comes later`() {
+        let load = load()
+        load.cancel()
+        #expect(load.isOutdated && !load.isJoinable)
+    }
+
     // MARK: Being left
 
     @Test func `its first client abandons it, private or shared, unless another reads`() {

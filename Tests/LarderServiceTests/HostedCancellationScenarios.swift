@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+import LarderHTTP
+import LarderIO
+import LarderProxy
+import LarderTesting
+import Testing
+
+@testable import Larder
+
+/// What a program cancels, and the clients that wait for the same.
+@Suite("Scenarios: a program cancels its loads")
+struct HostedCancellationScenarios {
+    private static let fresh = "Cache-Control: max-age=600"
+
+    private func run(
+        configuring configure: @escaping @Sendable (Service) -> Void = { _ in },
+        _ body: (Scenario, Service) async throws -> Void
+    ) async throws {
+        try await HostedConfigurationScenarios.run(configuring: configure, body)
+    }
+
+    @Test func `RQ-17 T-16 who comes when the program has cancelled its load needs another one`() async throws {
+        try await run { (scene, service) async throws in
+            for round in 0..<20 {
+                let resource = service.resource("/\(round)")
+                let load = resource.load()
+                let request = try await scene.origin.request()
+                load.cancel()
+                // Its loop may not have heard of that yet.
+                #expect(resource.memory.loads.allSatisfy { !$0.isJoinable && !$0.retain() })
+                _ = try await request.wire.end()
+            }
+        }
+    }
+
+    @Test func `RQ-17 T-16 clients that join while the program cancels get their response`() async throws {
+        try await run { (scene, service) async throws in
+            let origin = scene.origin
+            origin.answer { origin.count(of: $0.target) > 1 ? .ok(Self.fresh, content: "apples") : nil }
+            for round in 0..<40 {
+                let path = "/\(round)"
+                let resource = service.resource(path)
+                let load = resource.load()
+                let first = try await scene.origin.request()
+                async let cancelling: Void = Task.detached {
+                    switch round % 4 {
+                    case 0: load.cancel()
+                    case 1: resource.wipe()
+                    case 2: resource.cancelLoadIfUnobserved()
+                    default: service.wipeResources()
+                    }
+                }.value
+                let client = try await scene.client()
+                try await client.get(scene.url(path))
+                await cancelling
+                // The first request is the client's now, or is over.
+                try? await first.reply(Self.fresh, content: "apples")
+                let response = try await client.response()
+                #expect(response.status == 200 && response.text == "apples", "\(round): \(response.text)")
+                await client.close()
+            }
+        }
+    }
+}
