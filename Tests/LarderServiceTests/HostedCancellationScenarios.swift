@@ -61,4 +61,22 @@ struct HostedCancellationScenarios {
             }
         }
     }
+
+    @Test func `RS-21 observers of an owner that is gone keep no load alive`() async throws {
+        try await run { (scene, service) async throws in
+            let resource = service.resource("/a")
+            var owner: Owner? = Owner()
+            resource.addObserver(owner: try #require(owner)) { _, _ in }
+            let load = resource.load()
+            let request = try await scene.origin.request()
+            resource.cancelLoadIfUnobserved()
+            #expect(load.state == .inProgress)
+            owner = nil
+            resource.cancelLoadIfUnobserved()
+            #expect(load.state == .completed)
+            _ = try await request.wire.end()
+        }
+    }
+
+    private final class Owner: Sendable {}
 }

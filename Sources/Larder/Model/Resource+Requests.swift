@@ -119,6 +119,7 @@ extension Resource {
 
     /// Cancels all loads if the resource has no observers. Other requests continue.
     public func cancelLoadIfUnobserved() {
+        removeOrphans()
         let cancelled = readProgram { program -> [Request] in
             guard let program, program.observers.isEmpty else { return [] }
             return program.loadRequests.map(\.request)
@@ -130,7 +131,6 @@ extension Resource {
     public func cancelLoadIfUnobserved(afterDelay delay: Duration, then completion: @escaping @Sendable () -> Void = {})
     {
         _ = service.clock.schedule(after: delay) {
-            self.removeOrphans()
             self.cancelLoadIfUnobserved()
             completion()
         }
