@@ -38,7 +38,7 @@ package struct UpstreamRequest {
     /// or it changes something.
     package var bypassesBackoff = false
     package var onInterim: (ResponseHead) async throws -> Void = { _ in }
-    package let abort: UpstreamAbort
+    package var abort: UpstreamAbort
 
     package init(
         origin: Origin, head: RequestHead, parent: ParentAddress? = nil,

@@ -10,8 +10,8 @@ public struct ResponseInfo: Sendable {
     public var isNew: Bool
     /// The information with which a resource adopts the response; nil for responses without a pipeline.
     var landing: Landing?
-    /// The number of the response that a daemon got it from; nil for what no origin sent.
-    package var source: Int?
+    /// The response that a daemon got it from; nil for what no origin sent.
+    package var source: ResponseMark?
     /// Whether a daemon's clients get it too.
     package var isInMemory = false
 
@@ -22,6 +22,11 @@ public struct ResponseInfo: Sendable {
     }
 
     static func failure(_ error: RequestError) -> ResponseInfo { ResponseInfo(.failure(error)) }
+}
+
+/// Tells one response that a daemon received from all others.
+package final class ResponseMark: Sendable {
+    package init() {}
 }
 
 /// One attempt to get a response: it is not started, in progress, or completed, and completes once.

@@ -21,10 +21,10 @@ final class ProgramSender {
     private let request: UpstreamRequest
     /// The request's content, if it is at hand.
     private let body: [UInt8]?
-    /// The responses so far, numbered as in `ResponseInfo.source`.
-    private var responses: [UpstreamResponse] = []
-    /// The pipeline's results for them; nil where it was not run on all of the content.
-    private var results: [ProcessedResponse?] = []
+    /// Those for decorators, under way and answered, until one is chosen.
+    private var attempts: [ProgramAttempt] = []
+    /// Whether the request has its response: what comes later is for nobody.
+    private var isOver = false
     /// The pipeline's result for the response that was chosen, so that it is not transformed again.
     private(set) var chosen: ProcessedResponse?
 
@@ -54,28 +54,35 @@ final class ProgramSender {
     }
 
     func send() async throws -> UpstreamResponse {
-        guard !decorators.isEmpty else { return try await attempt() }
+        guard !decorators.isEmpty else { return try await send(by: request.abort) }
         let place = Confined(self)
-        let attempts = InboundDelegate(resource: resource, loop: context.loop, sender: place)
-        let decorated = decorators.reduce(resource.prepareRequest(using: attempts)) { $1(resource, $0) }
+        let delegate = InboundDelegate(resource: resource, loop: context.loop, sender: place)
+        let decorated = decorators.reduce(resource.prepareRequest(using: delegate)) { $1(resource, $0) }
         // Nobody waits for it any more, whatever it waits for: another request of the program's, perhaps.
         request.abort.onAbortOfWhole { decorated.cancel() }
-        defer { request.abort.onAbortOfWhole(nil) }
         let info = await decorated.start().response()
         guard !request.abort.isAborted else {
-            for response in responses { response.abort() }
+            finish(choosing: nil)
             throw ClientGone()
         }
         return try answer(info)
     }
 
+    /// Gives up all attempts but one.
+    private func finish(choosing chosen: ProgramAttempt?) {
+        isOver = true
+        for attempt in attempts where attempt !== chosen { attempt.giveUp() }
+        attempts = []
+        self.chosen = chosen?.result
+        // The content of the one that was chosen is still to come.
+        request.abort.onAbortOfWhole(chosen.map(\.abort).map { abort in { abort.abort() } })
+    }
+
     /// The response that `info` stands for; all others are discarded.
     private func answer(_ info: ResponseInfo) throws -> UpstreamResponse {
-        let chosen = info.source.flatMap { responses.indices.contains($0) ? responses[$0] : nil }
-        for response in responses where response !== chosen { response.abort() }
-        self.chosen = chosen == nil ? nil : info.source.flatMap { results[$0] }
-        (responses, results) = ([], [])
-        if let chosen { return chosen }
+        let chosen = info.source.flatMap { source in attempts.first { $0.source === source } }
+        finish(choosing: chosen)
+        if let response = chosen?.response { return response }
         let entity: AnyEntity
         var status: Status?
         switch info.response {
@@ -99,7 +106,7 @@ final class ProgramSender {
     // MARK: Attempts
 
     /// One request to the origin.
-    private func attempt() async throws -> UpstreamResponse {
+    private func send(by abort: UpstreamAbort) async throws -> UpstreamResponse {
         var fields = request.head.fields
         let configuration = resource.configuration(for: request.head.method)
         // Values the fields are made of, such as a token, may have changed since.
@@ -107,10 +114,12 @@ final class ProgramSender {
         let original = OutgoingRequest(method: request.head.method, url: uri, fields: fields, body: body)
         var outgoing = original
         for mutate in configuration.mutators { mutate(&outgoing) }
-        return try await context.send(inbound(outgoing, insteadOf: original))
+        return try await context.send(inbound(outgoing, insteadOf: original, abort))
     }
 
-    private func inbound(_ outgoing: OutgoingRequest, insteadOf original: OutgoingRequest) -> UpstreamRequest {
+    private func inbound(
+        _ outgoing: OutgoingRequest, insteadOf original: OutgoingRequest, _ abort: UpstreamAbort
+    ) -> UpstreamRequest {
         var head = request.head
         head.method = outgoing.method
         head.fields = outgoing.fields
@@ -124,13 +133,14 @@ final class ProgramSender {
         if !outgoing.url.hasSameOrigin(as: uri) {
             inbound = UpstreamRequest(
                 origin: Origin(outgoing.url), head: head, parent: service.parent(outgoing.url),
-                allowsAddress: request.allowsAddress, abort: request.abort)
+                allowsAddress: request.allowsAddress)
             inbound.content = request.content
             inbound.belongsToService = request.belongsToService
             inbound.tls = service.tls(for: outgoing.url)
             inbound.bypassesBackoff = request.bypassesBackoff
             inbound.onInterim = request.onInterim
         }
+        inbound.abort = abort
         inbound.head = head
         // Received content passes once as it came, with its trailers; what is repeated was kept.
         if outgoing.body != original.body || wasSent, outgoing.body != nil || original.body != nil {
@@ -141,41 +151,47 @@ final class ProgramSender {
     }
 
     /// One request to the origin, and its outcome as the library would report it to decorators.
-    fileprivate func attemptForDecorators() async -> ResponseInfo {
-        let requestTime = context.now()
+    fileprivate func attempt(as source: ResponseMark) async -> ResponseInfo {
+        let attempt = ProgramAttempt(source)
         do {
-            let response = try await attempt()
-            var isWhole = false
-            var octets: [UInt8] = []
-            if !response.head.isEventStream, response.head.status != 101 {
-                isWhole = try await response.readAhead(upTo: ProgramSender.shownLimit)
-                octets = response.contentHere.flatMap { $0.withBytes { Array($0) } }
-            }
-            let number = responses.count
-            responses.append(response)
-            results.append(nil)
-            let now = context.now()
-            var fields = response.head.fields
-            HopByHop.strip(&fields, for: .forwardResponse)
-            if !fields.contains(.date) { fields[.date] = context.dateText() }
-            let entity = Entity(
-                content: octets, fields: fields, status: response.head.status, timestamp: now,
-                requestTime: requestTime, responseTime: now)
-            var info = ResponseInfo(.success(entity.erased), isNew: response.head.status != 304)
-            if isWhole, info.isNew {
-                let processed = await process(entity, of: response)
-                info.response = processed.result.response
-                // Another attempt may have been chosen meanwhile.
-                if results.indices.contains(number) { results[number] = processed }
-            } else if entity.status.isError {
-                info.response = .failure(
-                    RequestError(status: entity.status, entity: entity.erased, timestamp: now))
-            }
-            info.source = number
+            guard !isOver else { throw RequestCancelled() }
+            attempts.append(attempt)
+            var info = try await outcome(of: attempt)
+            info.source = source
             return info
         } catch {
-            return ResponseInfo(.failure(RequestError(cause: error, timestamp: context.now())))
+            let cause = attempt.abort.isAborted ? RequestCancelled(networkError: error) : error
+            return ResponseInfo(.failure(RequestError(cause: cause, timestamp: context.now())))
         }
+    }
+
+    private func outcome(of attempt: ProgramAttempt) async throws -> ResponseInfo {
+        let requestTime = context.now()
+        let response = try await send(by: attempt.abort)
+        attempt.response = response
+        var isWhole = false
+        var octets: [UInt8] = []
+        if !response.head.isEventStream, response.head.status != 101 {
+            isWhole = try await response.readAhead(upTo: ProgramSender.shownLimit)
+            octets = response.contentHere.flatMap { $0.withBytes { Array($0) } }
+        }
+        let now = context.now()
+        var fields = response.head.fields
+        HopByHop.strip(&fields, for: .forwardResponse)
+        if !fields.contains(.date) { fields[.date] = context.dateText() }
+        let entity = Entity(
+            content: octets, fields: fields, status: response.head.status, timestamp: now,
+            requestTime: requestTime, responseTime: now)
+        var info = ResponseInfo(.success(entity.erased), isNew: response.head.status != 304)
+        if isWhole, info.isNew {
+            let processed = await process(entity, of: response)
+            info.response = processed.result.response
+            attempt.result = processed
+        } else if entity.status.isError {
+            info.response = .failure(
+                RequestError(status: entity.status, entity: entity.erased, timestamp: now))
+        }
+        return info
     }
 
     /// The pipeline's result for a response with all of its content: for decorators, and for clients if they choose it.
@@ -187,7 +203,25 @@ final class ProgramSender {
         return ProcessedResponse(response: response, result: result, sealed: sealed)
     }
 
-    fileprivate func cancel() { request.abort.abort() }
+    /// Ends one attempt; decorators may go on without it.
+    fileprivate func cancel(_ source: ResponseMark) { attempts.first { $0.source === source }?.giveUp() }
+}
+
+/// One request to the origin that decorators see the outcome of. Confined to its loop.
+private final class ProgramAttempt {
+    let source: ResponseMark
+    let abort = UpstreamAbort()
+    /// Once its head is there.
+    var response: UpstreamResponse?
+    /// The pipeline's result for it; nil where that was not run on all of the content.
+    var result: ProcessedResponse?
+
+    init(_ source: ResponseMark) { self.source = source }
+
+    func giveUp() {
+        abort.abort()
+        response?.abort()
+    }
 }
 
 /// The library's side of an attempt, started on the loop of its sender.
@@ -195,6 +229,7 @@ private final class InboundDelegate: RequestDelegate {
     private let resource: Resource
     private let loop: EventLoop
     private let sender: Confined<ProgramSender>
+    private let source = ResponseMark()
 
     init(resource: Resource, loop: EventLoop, sender: Confined<ProgramSender>) {
         self.resource = resource
@@ -203,13 +238,17 @@ private final class InboundDelegate: RequestDelegate {
     }
 
     func startUnderlyingOperation(_ completion: RequestCompletion) {
-        let sender = sender
-        loop.spawn { _ in completion.complete(await sender.value.attemptForDecorators()) }
+        let (sender, source) = (sender, source)
+        loop.spawn { _ in
+            // It may have been cancelled meanwhile.
+            guard !completion.willBeIgnored else { return }
+            completion.complete(await sender.value.attempt(as: source))
+        }
     }
 
     func cancelUnderlyingOperation() {
-        let sender = sender
-        loop.execute { _ in sender.value.cancel() }
+        let (sender, source) = (sender, source)
+        loop.execute { _ in sender.value.cancel(source) }
     }
 
     func repeated() -> any RequestDelegate { InboundDelegate(resource: resource, loop: loop, sender: sender) }
