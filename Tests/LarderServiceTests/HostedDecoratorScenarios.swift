@@ -88,5 +88,37 @@ struct HostedDecoratorScenarios {
         }
     }
 
+    // MARK: Failures
+
+    @Test(arguments: [true, false])
+    func `RQ-14 what fails for a passing reason is repeated as the program says`(isRefused: Bool) async throws {
+        let seen = Recorder<String>()
+        try await run { service in
+            service.configure(methods: [.get, .post]) {
+                $0.decorateRequests { _, request in
+                    request.onFailure { error in
+                        let url = error.url.map { "\($0.string.suffix(2))" }
+                        seen.add("\(error.method?.token ?? "none") \(url ?? "none") \(error.attempt)")
+                    }
+                }
+                $0.retry(RetryPolicy(limit: 2, delay: .zero))
+            }
+        } _: { (scene, service) async throws in
+            scene.origin.answer { head in
+                if scene.origin.count(of: head.target) % 3 == 0 { return .ok(Self.passing, content: "apples") }
+                return isRefused ? .response(503, Self.passing, content: "busy") : "nonsense\r\n\r\n"
+            }
+            #expect(try await scene.getStored("/a").text == "apples")
+            #expect(seen.values == ["GET /a 1"])
+            #expect(try await service.resource("/b").load().entity().content as? [UInt8] == Array("apples".utf8))
+            #expect(scene.origin.count(of: "/a") == 3 && scene.origin.count(of: "/b") == 3)
+            // What may have been done is not done again.
+            let client = try await scene.client()
+            try await client.send("POST \(scene.url("/c")) HTTP/1.1", "Host: x", "Content-Length: 0")
+            #expect(try await client.response(to: "POST").status == (isRefused ? 503 : 502))
+            #expect(scene.origin.count(of: "/c") == 1 && seen.values.last == "POST /c 1")
+        }
+    }
+
 }
 }

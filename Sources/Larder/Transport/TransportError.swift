@@ -98,6 +98,16 @@ extension TransportError {
     }
 }
 
+/// In a daemon, decorators see the errors of its own requests.
+extension UpstreamError: TransientFailure {
+    var isTransient: Bool {
+        switch code {
+        case .configurationError, .tlsCertificate, .destinationProhibited: false
+        default: true
+        }
+    }
+}
+
 extension TransportError: TransientFailure {
     /// Whether the same request may succeed another time.
     var isTransient: Bool {

@@ -151,17 +151,18 @@ final class ProgramSender {
     }
 
     /// One request to the origin, and its outcome as the library would report it to decorators.
-    fileprivate func attempt(as source: ResponseMark) async -> ResponseInfo {
-        let attempt = ProgramAttempt(source)
+    fileprivate func attempt(_ number: Int, as source: ResponseMark) async -> ResponseInfo {
+        let attempt = ProgramAttempt(source, number)
         do {
             guard !isOver else { throw RequestCancelled() }
             attempts.append(attempt)
             var info = try await outcome(of: attempt)
+            info.response = info.response.mapError { named($0, attempt) }
             info.source = source
             return info
         } catch {
             let cause = attempt.abort.isAborted ? RequestCancelled(networkError: error) : error
-            return ResponseInfo(.failure(RequestError(cause: cause, timestamp: context.now())))
+            return ResponseInfo(.failure(named(RequestError(cause: cause, timestamp: context.now()), attempt)))
         }
     }
 
@@ -194,6 +195,15 @@ final class ProgramSender {
         return info
     }
 
+    /// An error as the library has it.
+    private func named(_ error: RequestError, _ attempt: ProgramAttempt) -> RequestError {
+        var error = error
+        error.url = resource.url
+        error.method = request.head.method
+        error.attempt = attempt.number
+        return error
+    }
+
     /// The pipeline's result for a response with all of its content: for decorators, and for clients if they choose it.
     private func process(_ entity: Entity<[UInt8]>, of response: UpstreamResponse) async -> ProcessedResponse {
         let sealed = SealedContent()
@@ -210,13 +220,18 @@ final class ProgramSender {
 /// One request to the origin that decorators see the outcome of. Confined to its loop.
 private final class ProgramAttempt {
     let source: ResponseMark
+    /// Which one at the same operation it is, from 1.
+    let number: Int
     let abort = UpstreamAbort()
     /// Once its head is there.
     var response: UpstreamResponse?
     /// The pipeline's result for it; nil where that was not run on all of the content.
     var result: ProcessedResponse?
 
-    init(_ source: ResponseMark) { self.source = source }
+    init(_ source: ResponseMark, _ number: Int) {
+        self.source = source
+        self.number = number
+    }
 
     func giveUp() {
         abort.abort()
@@ -230,19 +245,21 @@ private final class InboundDelegate: RequestDelegate {
     private let loop: EventLoop
     private let sender: Confined<ProgramSender>
     private let source = ResponseMark()
+    private let number: Int
 
-    init(resource: Resource, loop: EventLoop, sender: Confined<ProgramSender>) {
+    init(resource: Resource, loop: EventLoop, sender: Confined<ProgramSender>, number: Int = 1) {
         self.resource = resource
         self.loop = loop
         self.sender = sender
+        self.number = number
     }
 
     func startUnderlyingOperation(_ completion: RequestCompletion) {
-        let (sender, source) = (sender, source)
+        let (sender, number, source) = (sender, number, source)
         loop.spawn { _ in
             // It may have been cancelled meanwhile.
             guard !completion.willBeIgnored else { return }
-            completion.complete(await sender.value.attempt(as: source))
+            completion.complete(await sender.value.attempt(number, as: source))
         }
     }
 
@@ -251,6 +268,9 @@ private final class InboundDelegate: RequestDelegate {
         loop.execute { _ in sender.value.cancel(source) }
     }
 
-    func repeated() -> any RequestDelegate { InboundDelegate(resource: resource, loop: loop, sender: sender) }
+    func repeated() -> any RequestDelegate {
+        InboundDelegate(resource: resource, loop: loop, sender: sender, number: number + 1)
+    }
+
     var requestDescription: String { "request of a client for \(resource.url)" }
 }
