@@ -120,5 +120,44 @@ struct HostedDecoratorScenarios {
         }
     }
 
+    // MARK: What is chosen
+
+    @Test func `RQ-16 a response that was changed, or is of another request, is what clients get`() async throws {
+        let saved = Lock<ResponseInfo?>(nil)
+        try await run { service in
+            service.configure("/changed") {
+                $0.decorateRequests { _, request in
+                    request.chained { info in
+                        var changed = info
+                        changed.response = .success(Self.entity("changed"))
+                        return .useResponse(changed)
+                    }
+                }
+            }
+            service.configure("/saved") {
+                $0.decorateRequests { _, request in
+                    request.chained { info in
+                        .useResponse(
+                            saved.withLock { saved in
+                                saved = saved ?? info
+                                return saved ?? info
+                            })
+                    }
+                }
+            }
+        } _: { (scene, service) async throws in
+            scene.origin.answer { head in
+                .ok(Self.passing, content: "\(head.target) \(scene.origin.count(of: head.target))")
+            }
+            #expect(try await scene.getStored("/changed").text == "changed")
+            let changed = try await service.resource("/changed").load().entity()
+            #expect(changed.content as? [UInt8] == Array("changed".utf8))
+            for _ in 0..<2 { #expect(try await scene.getStored("/saved").text == "/saved 1") }
+            let same = try await service.resource("/saved").load().entity()
+            #expect(same.content as? [UInt8] == Array("/saved 1".utf8))
+            #expect(scene.origin.count(of: "/saved") == 3)
+        }
+    }
+
 }
 }

@@ -5,7 +5,10 @@ import LarderIO
 /// The outcome of a request.
 public struct ResponseInfo: Sendable {
     /// The entity or the error.
-    public var response: Response
+    public var response: Response {
+        // A response that a program has changed is no longer the origin's.
+        didSet { source = nil }
+    }
     /// Whether the response is new data; false when existing data was confirmed.
     public var isNew: Bool
     /// The information with which a resource adopts the response; nil for responses without a pipeline.
