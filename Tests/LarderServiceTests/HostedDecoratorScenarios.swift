@@ -88,6 +88,31 @@ struct HostedDecoratorScenarios {
         }
     }
 
+    @Test func `RQ-17 a request that a decorator cancels is cancelled, not failed`() async throws {
+        try await run { service in
+            service.configure("/a") {
+                $0.decorateRequests { _, request in
+                    request.cancel()
+                    return request
+                }
+            }
+        } _: { (scene, service) async throws in
+            let resource = service.resource("/a")
+            let events = Recorder<String>()
+            let token = resource.observe { _, event in events.add(event.description) }
+            let ended = await resource.load().response()
+            #expect(ended.response.isCancellation)
+            try await eventually("it is heard") { events.count == 3 }
+            #expect(try await scene.get("/a").status == 502)
+            try await eventually("that is heard too") { events.count == 5 }
+            #expect(
+                events.values
+                    == ["observerAdded", "requested", "requestCancelled", "requested", "requestCancelled"])
+            #expect(resource.latestError == nil && scene.origin.count(of: "/a") == 0)
+            withExtendedLifetime(token) {}
+        }
+    }
+
     // MARK: Failures
 
     @Test(arguments: [true, false])

@@ -166,7 +166,8 @@ final class Load: LoopLoad {
         let now = context.now()
         let failure = LoadFailure(at: now, retryAt: now, error: error)
         if shown != nil { show(error) }
-        resource.memory.retire(listed, as: abort.isAborted ? .cancelled : .failed(failure))
+        let isCancelled = abort.isAborted || failureForPrograms(error).isCancellation
+        resource.memory.retire(listed, as: isCancelled ? .cancelled : .failed(failure))
         listed.shared?.fail(error, remarks)
         end()
     }
