@@ -10,6 +10,8 @@ package import LarderIO
 package final class UpstreamResponse {
     package var head: ResponseHead
     package let framing: BodyFraming
+    /// The fields of the request, where a program made it a conditional one.
+    package var conditions: Fields?
     private var decoder: FramingDecoder
     /// nil for a response that no origin sent.
     private let lease: ConnectionLease?

@@ -207,7 +207,7 @@ final class NetworkRequestDelegate: RequestDelegate {
     }
 
     /// Whether a 304 to a request with such fields confirms the entity.
-    private static func hasValidators(of entity: AnyEntity, _ fields: Fields) -> Bool {
+    fileprivate static func hasValidators(of entity: AnyEntity, _ fields: Fields) -> Bool {
         entity.eTag.map { fields[.ifNoneMatch] == $0 }
             ?? (!fields.contains(.ifNoneMatch)
                 && fields[.ifModifiedSince] == entity.fields[first: .lastModified])
@@ -218,6 +218,14 @@ final class NetworkRequestDelegate: RequestDelegate {
         case .success(let entity): info.isNew ? "→ \(entity.status)" : "→ not modified"
         case .failure(let error): "→ \(error.userMessage)"
         }
+    }
+}
+
+extension Resource {
+    /// The data that a 304 confirms, if the request was about that.
+    package func data(validatedBy conditions: Fields) -> AnyEntity? {
+        guard let data = readProgram({ $0?.machine.latestData }), !data.isLocalOverride else { return nil }
+        return NetworkRequestDelegate.hasValidators(of: data, conditions) ? data : nil
     }
 }
 

@@ -84,6 +84,9 @@ extension ResourceMemory {
             }
             finish(id, .error(error), &state)
         case .notModified:
+            // A 304 that nobody asked for is about no data here.
+            if case .failure(let error) = seen.outcome { return finish(id, .error(error), &state) }
+            if seen.isForClientAlone { return finish(id, .cancelled, &state) }
             transit(&state) { program in
                 var outcome = ResourceMachine.LoadOutcome.confirmedByCache
                 if let data = program.machine.latestData.flatMap({ seen.confirmation?.freshened($0) }) {

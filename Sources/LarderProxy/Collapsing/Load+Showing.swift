@@ -75,6 +75,21 @@ extension Load {
         listed.forPrograms.outcome = .failure(failureForPrograms(error))
     }
 
+    /// Shows a 304 to a request without a condition of ours. It confirms the data that the program sees if the program
+    /// itself asked about just that; otherwise it says nothing about any.
+    func showUnasked(_ received: ReceivedResponse, _ conditions: Fields?) {
+        guard shown != nil else { return }
+        guard isForAll(received) else { return listed.forPrograms.isForClientAlone = true }
+        let (head, times) = (received.head, received.times)
+        if let data = conditions.flatMap(resource.data(validatedBy:)) {
+            listed.forPrograms.confirmation = ProgramLoad.Confirmation(
+                head, of: data.fields, requestTime: times.request, responseTime: times.response)
+        } else {
+            let error = RequestError(status: head.status, cause: NoLocalDataFor304(), timestamp: times.response)
+            listed.forPrograms.outcome = .failure(resource.failure(error, at: times.response))
+        }
+    }
+
     func failureForPrograms(_ error: any Error) -> RequestError { resource.failure(error, at: context.now()) }
 
     /// Whether the response says something about the state of the Resource: not one that was made for a single client

@@ -20,8 +20,12 @@ extension Load {
         await sink.give(early)
         early.forEach { shown?.append($0) }
         try await stream(response, into: sink)
-        await show(received)
-        finish(response.trailers)
+        guard received.head.status == 304 else {
+            await show(received)
+            return finish(response.trailers)
+        }
+        showUnasked(received, response.conditions)
+        finish(response.trailers, as: .notModified)
     }
 
     /// Records why a response is not stored.
@@ -206,8 +210,8 @@ extension Load {
     }
 
     /// The load can no longer be joined: new requests find the stored response.
-    func finish(_ trailers: Fields) {
-        resource.memory.retire(listed)
+    func finish(_ trailers: Fields, as end: LoadEnd = .passed) {
+        resource.memory.retire(listed, as: end)
         listed.shared?.finish(trailers: trailers)
     }
 }

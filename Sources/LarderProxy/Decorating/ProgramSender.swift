@@ -114,7 +114,11 @@ final class ProgramSender {
         let original = OutgoingRequest(method: request.head.method, url: uri, fields: fields, body: body)
         var outgoing = original
         for mutate in configuration.mutators { mutate(&outgoing) }
-        return try await context.send(inbound(outgoing, insteadOf: original, abort))
+        let response = try await context.send(inbound(outgoing, insteadOf: original, abort))
+        if outgoing.fields.contains(.ifNoneMatch) || outgoing.fields.contains(.ifModifiedSince) {
+            response.conditions = outgoing.fields
+        }
+        return response
     }
 
     private func inbound(

@@ -168,16 +168,22 @@ private struct ProgramRequest {
         while let event = await load.share().nextEvent(for: reader) {
             guard case .answer(let answer) = event else { continue }
             switch answer {
-            case .settled:
-                let confirmed = basis.flatMap { load.forPrograms.confirmation?.freshened($0) }
-                info.isNew = confirmed == nil
-                info.response = confirmed.map { .success($0) } ?? .failure(failure(NoLocalDataFor304()))
+            case .settled: confirm(&info, load, basis)
             case .failed(let error): info.response = result(of: load, else: error)
-            case .response: info.response = await response(of: load, for: reader)
+            case .response:
+                info.response = await response(of: load, for: reader)
+                // A 304 to a condition of the program's own.
+                if load.forPrograms.confirmation != nil { confirm(&info, load, basis) }
             }
             break
         }
         return info
+    }
+
+    private func confirm(_ info: inout ResponseInfo, _ load: ActiveLoad, _ basis: AnyEntity?) {
+        let confirmed = basis.flatMap { load.forPrograms.confirmation?.freshened($0) }
+        info.isNew = confirmed == nil
+        info.response = confirmed.map { .success($0) } ?? .failure(failure(NoLocalDataFor304()))
     }
 
     private func response(of load: ActiveLoad, for reader: Int) async -> Response {
