@@ -184,5 +184,46 @@ struct HostedDecoratorScenarios {
         }
     }
 
-}
+    @Test func `RQ-16 a response that is changed without its content is refused`() async throws {
+        try await run { service in
+            service.configure {
+                $0.decorateRequests { _, request in
+                    request.chained { info in
+                        guard case .success(var entity) = info.response else { return .useThisResponse }
+                        entity.fields["X-Seen"] = "yes"
+                        var changed = info
+                        changed.response = .success(entity)
+                        return .useResponse(changed)
+                    }
+                }
+            }
+        } _: { (scene, _) async throws in
+            let long = String(repeating: "o", count: (1 << 20) + 1)
+            scene.origin.answer { head in .ok(Self.passing, content: head.target == "/long" ? long : "short") }
+            let refused = try await scene.getStored("/long")
+            #expect(refused.status == 502 && refused.text.contains("had not seen"))
+            let changed = try await scene.getStored("/short")
+            #expect(changed.text == "short" && changed["X-Seen"] == "yes")
+        }
+    }
+
+    @Test func `a decorator is told that it does not see all of a long response`() async throws {
+        let seen = Recorder<String>()
+        try await run { service in
+            service.configure {
+                $0.decorateRequests { _, request in
+                    request.onCompletion { info in
+                        let octets = info.response.entity?.content as? [UInt8]
+                        seen.add("\(info.hasWholeContent) \(octets?.count ?? -1)")
+                    }
+                }
+            }
+        } _: { (scene, _) async throws in
+            let long = String(repeating: "o", count: (1 << 20) + 1)
+            scene.origin.answer { head in .ok(Self.passing, content: head.target == "/long" ? long : "short") }
+            #expect(try await scene.getStored("/long").text == long)
+            #expect(try await scene.getStored("/short").text == "short")
+            #expect(seen.values == ["false 0", "true 5"])
+        }
+    }
 }

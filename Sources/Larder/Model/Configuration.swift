@@ -185,7 +185,8 @@ public struct Configuration: Sendable {
     /// Makes the default configuration.
     public init() {}
 
-    /// Adds a function that edits each request before it is made, after `fields` and the caller's own changes.
+    /// Adds a function that edits each request before it is made, after `fields` and the caller's own changes. It must
+    /// not block: a daemon calls it on an event loop.
     public mutating func mutateRequests(_ mutation: @escaping RequestMutation) { mutators.append(mutation) }
 
     /// Adds a function that sees each request before it starts, and may give back another one in its place.

@@ -86,7 +86,15 @@ final class ProgramSender {
         let entity: AnyEntity
         var status: Status?
         switch info.response {
-        case .success(let success): entity = success
+        case .success(let success):
+            // Long content would become none.
+            guard info.hasWholeContent || (success.content as? [UInt8])?.isEmpty != true else {
+                throw UpstreamError(
+                    .internalError,
+                    "A decorator of ‘\(service.name)’ changed or kept a response whose content it had not seen.",
+                    advice: "Let it pass on a response as it is unless `hasWholeContent`.")
+            }
+            entity = success
         case .failure(let error):
             if let cause = error.cause as? UpstreamError { throw cause }
             guard let content = error.entity, error.status?.isError == true else {
@@ -178,7 +186,7 @@ final class ProgramSender {
         var octets: [UInt8] = []
         if !response.head.isEventStream, response.head.status != 101 {
             isWhole = try await response.readAhead(upTo: ProgramSender.shownLimit)
-            octets = response.contentHere.flatMap { $0.withBytes { Array($0) } }
+            if isWhole { octets = response.contentHere.flatMap { $0.withBytes { Array($0) } } }
         }
         let now = context.now()
         var fields = response.head.fields
@@ -188,6 +196,7 @@ final class ProgramSender {
             content: octets, fields: fields, status: response.head.status, timestamp: now,
             requestTime: requestTime, responseTime: now)
         var info = ResponseInfo(.success(entity.erased), isNew: response.head.status != 304)
+        info.hasWholeContent = isWhole
         if isWhole, info.isNew {
             let processed = await process(entity, of: response)
             info.response = processed.result.response
