@@ -88,6 +88,26 @@ struct HostedDecoratorScenarios {
         }
     }
 
+    @Test(arguments: [0, 100, 304, 600])
+    func `RQ-16 an answer of a decorator has a status that ends a request`(_ status: Int) async throws {
+        try await run { service in
+            service.configure("/a") {
+                $0.decorateRequests { resource, _ in
+                    let held = Held()
+                    let request = resource.prepareRequest(using: held)
+                    var own = Self.entity("mine")
+                    own.status = Status(status)
+                    let answer = own
+                    _ = request.start()
+                    held.started.values.first?.complete(ResponseInfo(.success(answer)))
+                    return request
+                }
+            }
+        } _: { (scene, _) async throws in
+            #expect(try await scene.get("/a").status == (status == 304 ? 304 : 502))
+        }
+    }
+
     @Test func `RQ-17 a request that a decorator cancels is cancelled, not failed`() async throws {
         try await run { service in
             service.configure("/a") {

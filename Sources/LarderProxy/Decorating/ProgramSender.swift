@@ -97,7 +97,7 @@ final class ProgramSender {
             entity = success
         case .failure(let error):
             if let cause = error.cause as? UpstreamError { throw cause }
-            guard let content = error.entity, error.status?.isError == true else {
+            guard let content = error.entity, !error.isAboutInput, error.status?.isError == true else {
                 throw UpstreamError(
                     .internalError, "A decorator of ‘\(service.name)’ let the request fail: \(error.userMessage)",
                     advice: "Look at the program that brings the service along.", cause: error)
@@ -106,7 +106,13 @@ final class ProgramSender {
         }
         let wire = try entity.content as? [UInt8] == nil ? entity.encodedForWire() : entity.withContent(octets(entity))
         let chunks = wire.content.isEmpty ? [] : [ContentChunk(wire.content)]
-        return UpstreamResponse(made: ResponseHead(status: status ?? wire.status, fields: wire.fields), content: chunks)
+        let head = ResponseHead(status: status ?? wire.status, fields: wire.fields)
+        guard (200...599).contains(head.status.rawValue) else {
+            throw UpstreamError(
+                .internalError, "A decorator of ‘\(service.name)’ answered with the status \(head.status.rawValue).",
+                advice: "Let it answer with a status from 200 to 599.")
+        }
+        return UpstreamResponse(made: head, content: chunks)
     }
 
     private func octets(_ entity: AnyEntity) -> [UInt8] { entity.content as? [UInt8] ?? [] }
