@@ -9,7 +9,7 @@ extension Transformers {
             body: { entity, deadline in
                 let input: [UInt8]
                 switch entity.content {
-                case let value as JSONValue: input = value.octets
+                case let value as JSONValue: input = try value.wireContent().octets
                 case let text as String: input = Array(text.utf8)
                 default:
                     guard let octets = try entity.decoded(limit: options.sizeLimit).content as? [UInt8] else {

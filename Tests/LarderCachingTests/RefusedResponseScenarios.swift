@@ -130,6 +130,61 @@ struct RefusedResponseScenarios {
         }
     }
 
+    @Test func `a response that is for some alone is quoted nowhere`() async throws {
+        try await run { (scene) async throws in
+            scene.origin.answer { _ in
+                .ok("Cache-Control: max-age=60", "Vary: Cookie", Self.json, content: "{\"of\":\"quoted\" x")
+            }
+            #expect(try await scene.get("/a", "Cookie: anna").text.contains("quoted"))
+            #expect(try await !"\(scene.state("/a"))".contains("quoted"))
+        }
+    }
+
+    @Test func `what is stored and refused by a new pipeline answers only those who may have it`() async throws {
+        try await Scenario.run { settings, origin in
+            settings.add("api", at: origin.url("/"))
+        } _: { (scene) async throws in
+            scene.origin.answer { request in
+                let directives = request.target == "/all" ? "max-age=600" : "no-cache, max-age=600"
+                return Self.broken(directives, for: request["Cookie"])
+            }
+            for path in ["/own", "/all"] { #expect(try await scene.get(path, "Cookie: anna").status == 200) }
+            try await scene.reload { $0.services[0].declare = { $0.add(Self.strict) } }
+            #expect(try await scene.get("/all", "Cookie: bob").text.contains("anna"))
+            let other = try await scene.get("/own", "Cookie: bob")
+            #expect(other.status == 502 && other.text.contains("bob") && !other.text.contains("anna"), "\(other.text)")
+            scene.origin.answer { _ in .ok(Self.json, content: "{}") }
+            #expect(try await scene.get("/own", "Cookie: bob").status == 200)
+        }
+    }
+
+    @Test func `a decorator that words a refusal anew does not tell it to others`() async throws {
+        let entry = ConfigurationEntry(description: "wording") {
+            $0.pipeline[.model].add(
+                ClosureTransformer("strict") { response in
+                    guard case .success(let entity) = response, let octets = entity.content as? [UInt8] else {
+                        return response
+                    }
+                    let cause = Quoting(description: "cannot parse \(String(decoding: octets, as: UTF8.self))")
+                    return .failure(RequestError(entity: entity, cause: cause, timestamp: entity.timestamp))
+                })
+            $0.decorateRequests { _, request in
+                request.chained { info in
+                    guard case .failure(var error) = info.response else { return .useThisResponse }
+                    error.userMessage = "Shop: \(error.userMessage)"
+                    error.status = 404
+                    return .useResponse(ResponseInfo(.failure(error)))
+                }
+            }
+        }
+        try await run(entry) { (scene) async throws in
+            scene.origin.answer { Self.broken("private", for: $0["Cookie"]) }
+            let own = try await scene.get("/a", "Cookie: anna")
+            #expect(own.status == 502 && own.text.contains("Shop:"), "\(own.text)")
+            #expect(try await !"\(scene.state("/a"))".contains("anna"))
+        }
+    }
+
     @Test(arguments: [404, 200])
     func `an error that a transformer throws has the status it names, and not the origin's content`(
         _ status: Int
@@ -140,7 +195,19 @@ struct RefusedResponseScenarios {
             status: status == 200 ? nil : Status(status), userMessage: "The model says no",
             timestamp: Timestamp(seconds: 0))
         let entry = ConfigurationEntry(description: "refusing") {
-            $0.pipeline[.cleanup].add(ClosureTransformer("refusing") { _ in .failure(refusal) })
+            $0.pipeline[.model].add(
+                ClosureTransformer("refusing") { response in
+                    if case .success = response { .failure(refusal) } else { response }
+                })
+            // A later one that looks at errors as well.
+            $0.pipeline[.cleanup].add(
+                ClosureTransformer("marking") { response in
+                    response.mapError { error in
+                        var error = error
+                        error.entity?.fields["X-Served-By"] = "larder"
+                        return error
+                    }
+                })
         }
         try await run(entry) { (scene) async throws in
             scene.origin.answer { _ in .ok("Cache-Control: no-store", Self.json, content: "{\"secret\":1}") }

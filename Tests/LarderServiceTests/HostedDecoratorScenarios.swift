@@ -79,7 +79,7 @@ struct HostedDecoratorScenarios {
                 let request = try await scene.origin.request()
                 sent.values.last?.cancel()
                 if let load {
-                    #expect(try await load.entity().content as? [UInt8] == Array("mine".utf8))
+                    #expect(try await load.entity().content as? String == "mine")
                 } else {
                     #expect(try await client.response().text == "mine")
                 }
@@ -196,7 +196,7 @@ struct HostedDecoratorScenarios {
             }
             #expect(try await scene.getStored("/changed").text == "changed")
             let changed = try await service.resource("/changed").load().entity()
-            #expect(changed.content as? [UInt8] == Array("changed".utf8))
+            #expect(changed.content as? String == "changed")
             for _ in 0..<2 { #expect(try await scene.getStored("/saved").text == "/saved 1") }
             let same = try await service.resource("/saved").load().entity()
             #expect(same.content as? [UInt8] == Array("/saved 1".utf8))

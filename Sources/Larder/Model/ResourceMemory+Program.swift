@@ -79,6 +79,7 @@ extension ResourceMemory {
         case .cancelled: finish(id, .cancelled, &state)
         case .superseded: finish(id, .superseded, &state)
         case .failed(let failure):
+            if seen.isForClientAlone { return finish(id, .cancelled, &state) }
             guard case .failure(let error) = seen.outcome else {
                 return finish(id, .error(RequestError(cause: failure.error, timestamp: failure.at)), &state)
             }

@@ -186,7 +186,12 @@ struct PipelineRun: Sendable {
             let cause = TransformedContentTooLarge(size: size, limit: sizeLimit)
             return .failure(failure(cause, of: input, stage, transformer, at: entity.timestamp))
         }
-        guard case .failure(var error) = result, case .success(let entity) = input else { return result }
+        guard case .failure(var error) = result else { return result }
+        guard case .success(let entity) = input else {
+            // Whatever later transformers make of it.
+            if case .failure(let former) = input, former.isAboutInput { error.isAboutInput = true }
+            return .failure(error)
+        }
         if error.status == nil { error.status = entity.status }
         if error.entity == nil {
             error.entity = entity

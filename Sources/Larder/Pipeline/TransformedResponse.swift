@@ -11,4 +11,10 @@ package struct TransformedResponse: Sendable {
     /// Whether its octets differ, too.
     package let hasOtherOctets: Bool
     let outputs: [PipelineRun.Output]
+
+    /// A response that a program made, which goes through no pipeline.
+    package static func untouched(_ response: Response, as served: Entity<[UInt8]>) -> TransformedResponse {
+        TransformedResponse(
+            response: response, served: .success(served), isTransformed: false, hasOtherOctets: false, outputs: [])
+    }
 }

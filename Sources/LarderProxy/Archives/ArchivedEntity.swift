@@ -76,7 +76,7 @@ package struct ArchivedEntity: Sendable {
     }
 
     /// The same where the configuration here adds credentials to each request.
-    fileprivate func isPersonal(under configuration: EffectiveConfiguration) -> Bool {
+    func isPersonal(under configuration: EffectiveConfiguration) -> Bool {
         isPersonal || configuration.policy.sendsCredentials(with: Fields()) && !isForAll(CacheControl.Response(fields))
     }
 }

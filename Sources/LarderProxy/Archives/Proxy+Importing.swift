@@ -100,15 +100,15 @@ extension Proxy {
             throw ImportRefusal(description: "it was received in the future, by the clock of this machine")
         }
         let service = subject.service
+        let partition = Larder.Partition(entity.partition)
+        let configuration = service.configuration(for: subject.uri, method: subject.method, in: partition)
         if isFromHere {
-            guard entity.owner.isEmpty || entity.owner == service.owner else {
-                throw ImportRefusal.formerUser
-            }
+            // Archives of earlier versions do not say whose they are.
+            let isNobodys = entity.owner.isEmpty && !entity.isPersonal(under: configuration)
+            guard isNobodys || entity.owner == service.owner else { throw ImportRefusal.formerUser }
         } else if !entity.partition.isEmpty {
             throw ImportRefusal(description: "it belongs to a user of another installation")
         }
-        let partition = Larder.Partition(entity.partition)
-        let configuration = service.configuration(for: subject.uri, method: subject.method, in: partition)
         guard configuration.caches, configuration.storesReceived else {
             throw ImportRefusal(description: "the configuration of ‘\(service.name)’ keeps nothing of it on disk")
         }

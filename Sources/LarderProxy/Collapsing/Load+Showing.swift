@@ -67,7 +67,7 @@ extension Load {
 
     /// Shows a failure, unless it is about a response for a client alone.
     func show(_ error: any Error) {
-        if let failure = error as? PipelineFailure, !failure.isBusy, failure.refused == nil,
+        if let failure = error as? PipelineFailure, failure.isForOne,
             !listed.forPrograms.isOwn, !resource.partition.isOfUser
         {
             return listed.forPrograms.isForClientAlone = true
@@ -75,15 +75,20 @@ extension Load {
         listed.forPrograms.outcome = .failure(failureForPrograms(error))
     }
 
-    /// Shows a 304 to a request without a condition of ours. It confirms the data that the program sees if the program
-    /// itself asked about just that; otherwise it says nothing about any.
+    /// Shows a 304 to a request without a condition of ours. It confirms the data that the program sees if the request was
+    /// about just that; otherwise it says nothing about any.
     func showUnasked(_ received: ReceivedResponse, _ conditions: Fields?) {
         guard shown != nil else { return }
         guard isForAll(received) else { return listed.forPrograms.isForClientAlone = true }
         let (head, times) = (received.head, received.times)
-        if let data = conditions.flatMap(resource.data(validatedBy:)) {
+        if let data = resource.data(validatedBy: conditions ?? request.fields) {
             listed.forPrograms.confirmation = ProgramLoad.Confirmation(
                 head, of: data.fields, requestTime: times.request, responseTime: times.response)
+        } else if !listed.forPrograms.isOwn,
+            request.fields.contains(.ifNoneMatch) || request.fields.contains(.ifModifiedSince)
+        {
+            // The client asked about what it has itself.
+            listed.forPrograms.isForClientAlone = true
         } else {
             let error = RequestError(status: head.status, cause: NoLocalDataFor304(), timestamp: times.response)
             listed.forPrograms.outcome = .failure(resource.failure(error, at: times.response))

@@ -61,7 +61,7 @@ extension Load {
             publish(made, of: made.isPromoted ? asData : received, writer, trailers: response.trailers)
         } catch {
             writer?.abort()
-            if !received.isKept { note(received.unstored) }
+            if error is PipelineFailure, !received.isKept { note(received.unstored) }
             throw refusing(error, received.isKept ? stored : nil)
         }
     }
@@ -71,7 +71,7 @@ extension Load {
         guard let failure = error as? PipelineFailure else { return error }
         let isForEveryone =
             stored.map {
-                policy.role == .shared && resource.partition == .shared
+                policy.role == .shared && resource.partition == .shared && $0.variance.isEmpty
                     && Reuse.answersEveryone($0, policy, at: context.now())
             } ?? false
         return failure.refusing(stored, isForEveryone: isForEveryone)

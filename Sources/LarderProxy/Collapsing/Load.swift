@@ -257,8 +257,9 @@ final class Load: LoopLoad {
         let isForAnotherPartition = sender?.isForAnotherPartition ?? false
         let times = ReceivedResponse.Times(request: requestTime, response: context.now())
         if response.head.status == 304, let variant {
-            // Of another partition, it says nothing of this one's.
-            if !isForAnotherPartition, let answer = try await settle(variant, by: response, times) {
+            // Of another partition, it says nothing of this one's; and what is not kept any more is not confirmed.
+            let isKept = !isForAnotherPartition && sender?.redirectsAreKept != false
+            if isKept, let answer = try await settle(variant, by: response, times) {
                 return .settled(answer)
             }
             return try await exchange(unconditional(request ?? self.request))

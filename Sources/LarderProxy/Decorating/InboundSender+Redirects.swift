@@ -73,7 +73,7 @@ extension InboundSender {
     }
 
     /// The services whose blocks are about a URL. Those of this one are also about its other hosts.
-    private func owners(of target: TargetURI) -> [RoutedService] {
+    private func claimants(of target: TargetURI) -> [RoutedService] {
         let isListed = service.base != nil && service.allows(target)
         return [context.configuration.router.table.claiming(target), isListed ? service : nil].compactMap(\.self)
     }
@@ -81,20 +81,20 @@ extension InboundSender {
     /// Nothing is followed to a URL whose own block has another answer, or does without the origin, nor to one that an
     /// origin may interpret as a URL in another part of the service.
     private func mayFollow(to target: TargetURI, method: LarderHTTP.Method) -> Bool {
-        for owner in owners(of: target) {
-            let configuration = owner.configuration(for: target, method: method)
+        for claimant in claimants(of: target) {
+            let configuration = claimant.configuration(for: target, method: method)
             let answer = context.configuration.router.table.hardWiredAnswer(
-                to: target, method: method, of: owner, configuration)
-            if answer != nil || context.proxy.offlineMode(owner, configuration) == .on { return false }
+                to: target, method: method, of: claimant, configuration)
+            if answer != nil || context.proxy.offlineMode(claimant, configuration) == .on { return false }
         }
         return !(target.hidesDotSegments && service.base.map(target.hasSameOrigin(as:)) == true)
     }
 
     /// Whether the blocks of a redirect's target let its response be stored, and for the same clients.
     private func mayKeep(_ target: TargetURI) -> Bool {
-        owners(of: target).allSatisfy { owner in
-            owner.configuration(for: target, method: .get).caches
-                && (owner !== service || owner.privacy(for: target) == owner.privacy(for: uri))
+        claimants(of: target).allSatisfy { claimant in
+            claimant.configuration(for: target, method: .get).caches
+                && (claimant !== service || claimant.privacy(for: target) == claimant.privacy(for: uri))
         }
     }
 

@@ -86,23 +86,24 @@ final class ProgramSender {
         let entity: AnyEntity
         var status: Status?
         switch info.response {
-        case .success(let success):
-            // Long content would become none.
-            guard info.hasWholeContent || (success.content as? [UInt8])?.isEmpty != true else {
-                throw UpstreamError(
-                    .internalError,
-                    "A decorator of ‘\(service.name)’ changed or kept a response whose content it had not seen.",
-                    advice: "Let it pass on a response as it is unless `hasWholeContent`.")
-            }
-            entity = success
+        case .success(let success): entity = success
         case .failure(let error):
             if let cause = error.cause as? UpstreamError { throw cause }
-            guard let content = error.entity, !error.isAboutInput, error.status?.isError == true else {
+            // It may quote the response that the pipeline refused.
+            if error.isAboutInput || error.stage != nil && error.cause != nil { throw PipelineFailure(cause: error) }
+            guard let content = error.entity, error.status?.isError == true else {
                 throw UpstreamError(
                     .internalError, "A decorator of ‘\(service.name)’ let the request fail: \(error.userMessage)",
                     advice: "Look at the program that brings the service along.", cause: error)
             }
             (entity, status) = (content, error.status)
+        }
+        // Long content would become none.
+        guard info.hasWholeContent || (entity.content as? [UInt8])?.isEmpty != true else {
+            throw UpstreamError(
+                .internalError,
+                "A decorator of ‘\(service.name)’ changed or kept a response whose content it had not seen.",
+                advice: "Let it pass on a response as it is unless `hasWholeContent`.")
         }
         let wire = try entity.content as? [UInt8] == nil ? entity.encodedForWire() : entity.withContent(octets(entity))
         let chunks = wire.content.isEmpty ? [] : [ContentChunk(wire.content)]
@@ -112,7 +113,11 @@ final class ProgramSender {
                 .internalError, "A decorator of ‘\(service.name)’ answered with the status \(head.status.rawValue).",
                 advice: "Let it answer with a status from 200 to 599.")
         }
-        return UpstreamResponse(made: head, content: chunks)
+        let made = UpstreamResponse(made: head, content: chunks)
+        // It goes through no pipeline: decorators are behind it.
+        self.chosen = ProcessedResponse(
+            response: made, result: .untouched(info.response, as: wire), sealed: SealedContent())
+        return made
     }
 
     private func octets(_ entity: AnyEntity) -> [UInt8] { entity.content as? [UInt8] ?? [] }

@@ -23,8 +23,8 @@ extension CacheLookup {
     }
 
     /// Transforms a stored response again, once for all requests that need it, and then decides anew. Answers only when
-    /// the pipeline refuses it.
-    func retransform(_ variant: Variant) async throws -> Bool {
+    /// the pipeline refuses it: with the refusal if the response is for everybody, else from the origin.
+    mutating func retransform(_ variant: Variant) async throws -> Bool {
         let memory = resource.memory
         if let failure = memory.snapshot.failure, failure.error is PipelineFailure,
             failure.recent(for: request.head)?.isRecent(at: context.now()) == true
@@ -53,17 +53,29 @@ extension CacheLookup {
         case .settled:
             return false
         case .failed(let error):
-            if let refused = (error as? PipelineFailure)?.refused, !refused.variance.matches(request.head.fields) {
-                return false
+            if let refused = (error as? PipelineFailure)?.refused {
+                guard refused.variance.matches(request.head.fields) else { return false }
+                guard isForEveryone(refused) else { return try await askForItself() }
             }
             throw Problem(upstream: error, place: request.uri.authority)
         case .response(let response, let length, let stored):
             guard let stored, stored.variance.matches(request.head.fields) else { return false }
+            guard isForEveryone(stored) else { return try await askForItself() }
             writer.record.kind = .hit
             let head = ResponseHead(status: response.status, fields: stored.sharable(response.fields))
             try await loaded.relay(
                 head, length, ResponseContent(of: running, shared, for: reader), CacheStatus(.hit), isShared: true)
             return true
         }
+    }
+
+    private func isForEveryone(_ stored: StoredResponse) -> Bool {
+        Reuse.answersEveryone(stored, policy, at: context.now())
+    }
+
+    /// What is stored is refused, and may have been another client's.
+    private mutating func askForItself() async throws -> Bool {
+        asksAlone = true
+        return try await fetch(reason: .miss, validating: nil)
     }
 }

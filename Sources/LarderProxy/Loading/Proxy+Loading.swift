@@ -91,7 +91,12 @@ private struct OperatorLoad {
             orStart: { load.listed })
         switch joining {
         case .overtaken, .unshared: return try await run(onlyIfNeeded: onlyIfNeeded, despiteFailure: despiteFailure)
-        case .joined(let running): return try await running.loadOutcome()
+        case .joined(let running):
+            do {
+                return try await running.loadOutcome()
+            } catch let failure as PipelineFailure where failure.isForOne {
+                return try await run(onlyIfNeeded: onlyIfNeeded, despiteFailure: despiteFailure)
+            }
         case .started(let listed):
             load.start()
             return try await listed.loadOutcome()

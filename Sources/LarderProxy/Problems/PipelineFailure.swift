@@ -31,6 +31,9 @@ struct PipelineFailure: Error, CustomStringConvertible {
     /// Whether the budget was used up, so that a retry may succeed. That says nothing about the response.
     var isBusy: Bool { cause.cause is TransformersBusy }
 
+    /// Whether it says nothing to anybody but the client whose response it is.
+    var isForOne: Bool { !isBusy && refused == nil }
+
     /// The status that clients get. A transformer may decide on it.
     var status: Status {
         if isBusy { return 503 }
