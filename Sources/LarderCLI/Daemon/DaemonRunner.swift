@@ -57,6 +57,8 @@ enum DaemonRunner {
     private static func start(
         _ loader: SettingsLoader, inherited: [Int32]
     ) async throws -> (Daemon, DaemonLog, AccessOutput) {
+        // Before the store and the loops have taken the descriptors that it needs.
+        await DefaultExecutor.begin()
         let loaded = try loader.load()
         let log = DaemonLog(loaded.settings.log, environment: loader.environment)
         do {

@@ -73,7 +73,7 @@ extension CacheLookup {
         Reuse.answersEveryone(stored, policy, at: context.now())
     }
 
-    /// What is stored is refused, and may have been another client's.
+    /// Asks the origin: the stored response is refused, and may have been another client's.
     private mutating func askForItself() async throws -> Bool {
         asksAlone = true
         return try await fetch(reason: .miss, validating: nil)
