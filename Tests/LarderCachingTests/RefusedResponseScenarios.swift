@@ -153,6 +153,13 @@ struct RefusedResponseScenarios {
             #expect(try await scene.get("/all", "Cookie: bob").text.contains("anna"))
             let other = try await scene.get("/own", "Cookie: bob")
             #expect(other.status == 502 && other.text.contains("bob") && !other.text.contains("anna"), "\(other.text)")
+            let asked = scene.origin.seen.count
+            #expect(try await scene.get("/own", "Cookie: bob", "Cache-Control: only-if-cached").status == 504)
+            scene.proxy.goOffline(.on, service: nil)
+            let offline = try await scene.get("/own", "Cookie: bob")
+            #expect(offline.status == 504 && !offline.text.contains("anna"), "\(offline.text)")
+            scene.proxy.goOffline(nil, service: nil)
+            #expect(scene.origin.seen.count == asked)
             scene.origin.answer { _ in .ok(Self.json, content: "{}") }
             #expect(try await scene.get("/own", "Cookie: bob").status == 200)
         }

@@ -73,9 +73,12 @@ extension CacheLookup {
         Reuse.answersEveryone(stored, policy, at: context.now())
     }
 
-    /// Asks the origin: the stored response is refused, and may have been another client's.
+    /// Decides as if nothing were stored: that is refused, and may have been another client's.
     private mutating func askForItself() async throws -> Bool {
+        let snapshot = resource.memory.snapshot
+        self.snapshot = snapshot
         asksAlone = true
-        return try await fetch(reason: .miss, validating: nil)
+        let plan = Plan.decide(request.head, [], policy: policy, now: context.now()) { outlook }
+        return try await carryOut(plan, snapshot, isNew: false)
     }
 }

@@ -102,6 +102,14 @@ struct CacheLookup: ExchangeStep {
         }
         self.snapshot = snapshot
         let plan = Plan.decide(request.head, snapshot.candidates, policy: policy, now: context.now()) { outlook }
+        return try await carryOut(plan, snapshot, isNew: isNew)
+    }
+
+    /// - Parameter isNew: whether the response was just read from the store.
+    mutating func carryOut(
+        _ plan: Plan, _ snapshot: ResourceMemory.Snapshot, isNew: Bool
+    ) async throws -> Bool {
+        let memory = resource.memory
         if let wait = plan.wait { return try await serveMeanwhile(wait, plan, snapshot) }
         switch plan.action {
         case .answer(let selection):
