@@ -221,6 +221,11 @@ final class NetworkRequestDelegate: RequestDelegate {
     }
 }
 
+extension Fields {
+    /// Whether a request with them may be answered with a 304.
+    package var askWhetherModified: Bool { contains(.ifNoneMatch) || contains(.ifModifiedSince) }
+}
+
 extension Resource {
     /// The data that a 304 confirms, if the request was about that.
     package func data(validatedBy conditions: Fields) -> AnyEntity? {
@@ -230,7 +235,7 @@ extension Resource {
 }
 
 extension OutgoingRequest {
-    fileprivate var isConditional: Bool { fields.contains(.ifNoneMatch) || fields.contains(.ifModifiedSince) }
+    fileprivate var isConditional: Bool { fields.askWhetherModified }
 
     fileprivate mutating func removeConditions() {
         fields.remove(.ifNoneMatch)

@@ -84,9 +84,7 @@ extension Load {
         if let data = resource.data(validatedBy: conditions ?? request.fields) {
             listed.forPrograms.confirmation = ProgramLoad.Confirmation(
                 head, of: data.fields, requestTime: times.request, responseTime: times.response)
-        } else if !listed.forPrograms.isOwn,
-            request.fields.contains(.ifNoneMatch) || request.fields.contains(.ifModifiedSince)
-        {
+        } else if !listed.forPrograms.isOwn, request.fields.askWhetherModified {
             // The client asked about what it has itself.
             listed.forPrograms.isForClientAlone = true
         } else {

@@ -134,9 +134,7 @@ final class ProgramSender {
         var outgoing = original
         for mutate in configuration.mutators { mutate(&outgoing) }
         let response = try await context.send(inbound(outgoing, insteadOf: original, abort))
-        if outgoing.fields.contains(.ifNoneMatch) || outgoing.fields.contains(.ifModifiedSince) {
-            response.conditions = outgoing.fields
-        }
+        if outgoing.fields.askWhetherModified { response.conditions = outgoing.fields }
         return response
     }
 
