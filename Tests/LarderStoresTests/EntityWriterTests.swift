@@ -7,10 +7,10 @@ import Testing
 
 @Suite("An entity that is being written")
 struct EntityWriterTests {
-    private func begin(_ store: SQLiteStore) -> EntityWriter {
+    private func begin(_ store: SQLiteStore, length: Int = 700_000) -> EntityWriter {
         store.beginWrite(
             key("a"), variant: [], head: [1], requestTime: Timestamp(seconds: 1), responseTime: Timestamp(seconds: 2),
-            storedAt: Timestamp(seconds: 3), expires: nil, expectedLength: 700_000)
+            storedAt: Timestamp(seconds: 3), expires: nil, expectedLength: Int64(length))
     }
 
     /// All that was appended, as a reader gets it from where it stands.
@@ -75,6 +75,23 @@ struct EntityWriterTests {
         #expect(await untilItFails(writer))
         #expect(await octets(of: writer, from: 0, to: 700_000) == bytes)
         writer.abort()
+        await store.close()
+    }
+
+    @Test(arguments: [4_000, 700_000])
+    func `what a store refuses at its end is there for readers`(_ length: Int) async throws {
+        let directory = TemporaryDirectory()
+        let store = try openStore(directory)
+        let bytes = content("a", length)
+        let writer = begin(store, length: length)
+        writer.append(ContentChunk(bytes[..<1_000]))
+        store.core.degrade("another response did not fit")
+        writer.append(ContentChunk(bytes[1_000...]))
+        #expect(!writer.finish())
+        #expect(writer.state == .abandoned(.unavailable))
+        #expect(await octets(of: writer, from: 0, to: Int64(length)) == bytes)
+        writer.abort()
+        #expect(await writer.read(at: 0, count: 1) == nil)
         await store.close()
     }
 }

@@ -26,9 +26,16 @@ final class ContentSink {
     func give(_ early: [ContentChunk]) async {
         for chunk in early {
             total += Int64(chunk.count)
-            sharedLoad.append(chunk)
-            await sharedLoad.room()
+            await pass(chunk)
         }
+    }
+
+    /// Passes a chunk to the readers, and returns when there is room for another.
+    private func pass(_ chunk: ContentChunk) async {
+        sharedLoad.append(chunk)
+        // Other loads may leave no room for it.
+        retains = retains && sharedLoad.isRetaining
+        await sharedLoad.room()
     }
 
     enum Taking { case asBefore, tooLong }
@@ -61,10 +68,7 @@ final class ContentSink {
         }
         writer?.append(chunk)
         await leaveIfAbandoned()
-        sharedLoad.append(chunk)
-        // Other loads may leave no room for it.
-        retains = retains && sharedLoad.isRetaining
-        await sharedLoad.room()
+        await pass(chunk)
         return taking
     }
 

@@ -152,14 +152,14 @@ package final class EntityWriter: ContentReader {
         }
         if core.queue.accept(Operation(key: key, change: .write(record, blocks: nil), cost: held)) { return true }
         core.queue.release(held)
-        abandon(.unavailable)
+        lock.withLock { $0.phase = .withheld(.unavailable) }
         return false
     }
 
     private func finishFile(_ record: EntityRecord) -> Bool {
         let operation = Operation(key: key, change: .write(record, blocks: nil), progress: .spooling)
         guard core.queue.accept(operation) else {
-            abandon(.unavailable)
+            withhold(.unavailable)
             return drop(record, because: .unavailable)
         }
         let (mustSchedule, isAbandoned) = lock.withLock { state in
