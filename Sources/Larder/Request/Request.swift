@@ -12,7 +12,7 @@ public struct ResponseInfo: Sendable {
     /// Whether the response is new data; false when existing data was confirmed.
     public var isNew: Bool
     /// Whether `response` has all of the content. In a daemon, decorators do not see content of more than 1 MiB, streams
-    /// of events and switched protocols, which are passed on as they arrive: their entity is empty.
+    /// of events and switched protocols, which are passed on as they arrive: their entity has content of no type they know.
     public package(set) var hasWholeContent = true
     /// The information with which a resource adopts the response; nil for responses without a pipeline.
     var landing: Landing?

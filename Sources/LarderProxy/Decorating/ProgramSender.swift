@@ -98,14 +98,16 @@ final class ProgramSender {
             }
             (entity, status) = (content, error.status)
         }
-        // Long content would become none.
-        guard info.hasWholeContent || (entity.content as? [UInt8])?.isEmpty != true else {
+        guard !(entity.content is UnseenContent) else {
             throw UpstreamError(
                 .internalError,
                 "A decorator of ‘\(service.name)’ changed or kept a response whose content it had not seen.",
                 advice: "Let it pass on a response as it is unless `hasWholeContent`.")
         }
-        let wire = try entity.content as? [UInt8] == nil ? entity.encodedForWire() : entity.withContent(octets(entity))
+        let wire =
+            if let octets = entity.content as? [UInt8] { entity.withContent(octets) } else {
+                try entity.encodedForWire()
+            }
         let chunks = wire.content.isEmpty ? [] : [ContentChunk(wire.content)]
         let head = ResponseHead(status: status ?? wire.status, fields: wire.fields)
         guard (200...599).contains(head.status.rawValue) else {
@@ -119,8 +121,6 @@ final class ProgramSender {
             response: made, result: .untouched(info.response, as: wire), sealed: SealedContent())
         return made
     }
-
-    private func octets(_ entity: AnyEntity) -> [UInt8] { entity.content as? [UInt8] ?? [] }
 
     // MARK: Attempts
 
@@ -191,28 +191,28 @@ final class ProgramSender {
         let requestTime = context.now()
         let response = try await send(by: attempt.abort)
         attempt.response = response
-        var isWhole = false
-        var octets: [UInt8] = []
+        var octets: [UInt8]?
         if !response.head.isEventStream, response.head.status != 101 {
-            isWhole = try await response.readAhead(upTo: ProgramSender.shownLimit)
-            if isWhole { octets = response.contentHere.flatMap { $0.withBytes { Array($0) } } }
+            if try await response.readAhead(upTo: ProgramSender.shownLimit) {
+                octets = response.contentHere.flatMap { $0.withBytes { Array($0) } }
+            }
         }
         let now = context.now()
         var fields = response.head.fields
         HopByHop.strip(&fields, for: .forwardResponse)
         if !fields.contains(.date) { fields[.date] = context.dateText() }
-        let entity = Entity(
-            content: octets, fields: fields, status: response.head.status, timestamp: now,
+        let entity = AnyEntity(
+            content: octets ?? UnseenContent(), fields: fields, status: response.head.status, timestamp: now,
             requestTime: requestTime, responseTime: now)
-        var info = ResponseInfo(.success(entity.erased), isNew: response.head.status != 304)
-        info.hasWholeContent = isWhole
-        if isWhole, info.isNew {
-            let processed = await process(entity, of: response)
+        var info = ResponseInfo(.success(entity), isNew: response.head.status != 304)
+        info.hasWholeContent = octets != nil
+        if let octets, info.isNew {
+            let processed = await process(entity.withContent(octets), of: response)
             info.response = processed.result.response
             attempt.result = processed
         } else if entity.status.isError {
             info.response = .failure(
-                RequestError(status: entity.status, entity: entity.erased, timestamp: now))
+                RequestError(status: entity.status, entity: entity, timestamp: now))
         }
         return info
     }
@@ -260,6 +260,10 @@ private final class ProgramAttempt {
         response?.abort()
     }
 }
+
+/// Stands in the entities that decorators see for content that is passed on as it arrives. A copy of such an entity is
+/// never mistaken for one without content.
+private struct UnseenContent: Sendable {}
 
 /// The library's side of an attempt, started on the loop of its sender.
 private final class InboundDelegate: RequestDelegate {
