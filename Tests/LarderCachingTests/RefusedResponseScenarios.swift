@@ -29,6 +29,14 @@ struct RefusedResponseScenarios {
                 RequestError(status: entity.status, entity: entity, cause: cause, timestamp: entity.timestamp))
         })
 
+    /// Takes nothing, and says what fields there were.
+    private static let tellingFields = TransformingScenarios.entry(
+        ClosureTransformer("telling") { response in
+            guard case .success(let entity) = response else { return response }
+            let cause = Quoting(description: "there is \(Array(entity.fields.map(\.value)))")
+            return .failure(RequestError(entity: entity, cause: cause, timestamp: entity.timestamp))
+        })
+
     /// A service with such a pipeline.
     private func run(
         privacy: ServicePrivacy = .shared, _ entry: ConfigurationEntry = strict, _ body: (Scenario) async throws -> Void
@@ -137,6 +145,19 @@ struct RefusedResponseScenarios {
             }
             #expect(try await scene.get("/a", "Cookie: anna").text.contains("quoted"))
             #expect(try await !"\(scene.state("/a"))".contains("quoted"))
+        }
+    }
+
+    @Test(arguments: ["Set-Cookie: id=", "X-Token: "])
+    func `a refused response with a field for one client alone concerns that client`(_ field: String) async throws {
+        try await run(Self.tellingFields) { (scene) async throws in
+            scene.origin.answer {
+                .ok("Cache-Control: max-age=60, private=\"X-Token\"", field + ($0["X-Name"] ?? ""), content: "some")
+            }
+            #expect(try await scene.get("/a", "X-Name: anna").text.contains("anna"))
+            let other = try await scene.get("/a", "X-Name: bob")
+            #expect(other.text.contains("bob") && !other.text.contains("anna"), "\(other.text)")
+            #expect(try await !"\(scene.state("/a"))".contains("anna"))
         }
     }
 

@@ -62,7 +62,9 @@ extension Load {
         } catch {
             writer?.abort()
             if error is PipelineFailure, !received.isKept { note(received.unstored) }
-            throw refusing(error, received.isKept ? stored : nil)
+            // A transformer's words may quote a field that only the first client gets.
+            let isWholeShared = received.isKept && stored.sharable(received.head.fields) == received.head.fields
+            throw refusing(error, isWholeShared ? stored : nil)
         }
     }
 
