@@ -69,7 +69,7 @@ extension StoredResponse {
             // Stored when there was one user, or by a private cache: now it is another user's.
             let isAnothers = policy.role == .shared && directives.flags.contains(.isPrivate)
             validatesAlways = standing == .invalid || isAnothers || (isNoCache && !isOverridden)
-            staleProhibition = Facts.prohibition(directives, standing, policy)
+            staleProhibition = Facts.prohibition(directives, standing, isNoCache: isNoCache, policy)
             let window = directives.staleWhileRevalidate.map { $0.duration ?? .zero } ?? policy.staleWhileRevalidate
             staleWhileRevalidate = staleProhibition == nil ? window.clampedToRFC9111() : .zero
             staleIfError = directives.staleIfError.map { $0.duration ?? .zero }
@@ -83,10 +83,10 @@ extension StoredResponse {
 
         /// RFC 9111 §4.2.4.
         private static func prohibition(
-            _ directives: CacheControl.Response, _ standing: Standing, _ policy: CachePolicy
+            _ directives: CacheControl.Response, _ standing: Standing, isNoCache: Bool, _ policy: CachePolicy
         ) -> StaleProhibition? {
             if standing == .invalid { return .invalidated }
-            if directives.flags.contains(.noCache) { return .noCache }
+            if isNoCache { return .noCache }
             if directives.flags.contains(.mustRevalidate), !policy.ignoredResponse.directives.contains(.mustRevalidate)
             {
                 return .mustRevalidate

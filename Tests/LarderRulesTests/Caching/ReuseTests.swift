@@ -178,6 +178,17 @@ struct ReuseTests {
             "must-revalidate", .init(.get(), window(", stale-while-revalidate=5, must-revalidate"), at: 61),
             .validate(selection(age: 61, ttl: -1), .stale)),
         Case(
+            "of one client, fresh within stale-while-revalidate",
+            .init(.get(), window(", stale-while-revalidate=5, no-cache=\"Set-Cookie\""), at: 1),
+            .validate(selection(age: 1, ttl: 59), .stale)),
+        Case(
+            "of one client, for whoever takes stale ones",
+            .init(asking("max-stale"), window(", no-cache=\"Set-Cookie\""), at: 61),
+            .validate(selection(age: 61, ttl: -1), .stale)),
+        Case(
+            "offline, of one client", .init(.get(), window(", no-cache=\"Set-Cookie\""), policy: offline, at: 1),
+            .refuse(.offline)),
+        Case(
             "proxy-revalidate in a shared cache",
             .init(.get(), window(", stale-while-revalidate=5, proxy-revalidate"), at: 61),
             .validate(selection(age: 61, ttl: -1), .stale)),

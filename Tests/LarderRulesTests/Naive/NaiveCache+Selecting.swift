@@ -189,7 +189,7 @@ extension NaiveCache {
     func prohibition(_ entry: NaiveEntry) -> String? {
         let directives = directives(entry.response)
         if entry.standing == "invalid" { return "invalidated" }
-        if directives.isUnqualified("no-cache") { return "no-cache" }
+        if alwaysValidates(entry.response) { return "no-cache" }
         if directives.has("must-revalidate") { return "must-revalidate" }
         guard policy.isShared else { return nil }
         if directives.has("proxy-revalidate") { return "proxy-revalidate" }
