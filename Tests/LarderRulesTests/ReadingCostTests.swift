@@ -5,6 +5,13 @@ import LarderHTTP
 import LarderRules
 import Testing
 
+/// Nanoseconds that this thread has run.
+func threadTime() -> Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+}
+
 /// Nobody's head may cost much more than another of the same length: what is read of it is read in time that grows as
 /// it does. Times are those of this thread alone, and only their growth is looked at.
 @Suite("What reading a head costs", .serialized)
@@ -76,12 +83,6 @@ struct ReadingCostTests {
             readAll(fields)
             return threadTime() - start
         }.min() ?? 0
-    }
-
-    private func threadTime() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
     @Test(arguments: names)

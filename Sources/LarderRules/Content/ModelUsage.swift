@@ -6,7 +6,7 @@ import LarderHTTP
 /// a stream of events.
 ///
 /// Read in passing; other content has none. Where `usage` occurs several times, as in a stream with running counts, the
-/// highest counts are the last.
+/// highest counts are the last. The time that it takes is proportional to the content's length.
 package struct ModelUsage: Sendable, Equatable {
     package var model: String
     package var input: Int
@@ -24,8 +24,8 @@ package struct ModelUsage: Sendable, Equatable {
         while let place = ModelUsage.find("\"usage\"", in: text, from: index) {
             index = place
             guard let open = ModelUsage.value(in: text, from: place), text[open] == UInt8(ascii: "{") else { continue }
-            let end = ModelUsage.objectEnd(in: text, from: open)
-            let object = text.part(open..<end)
+            index = ModelUsage.objectEnd(in: text, from: open)
+            let object = text.part(open..<index)
             for name in ["\"prompt_tokens\"", "\"input_tokens\""] as [StaticString] {
                 if let count = ModelUsage.number(name, in: object) { (input, isFound) = (max(input, count), true) }
             }
@@ -71,16 +71,20 @@ package struct ModelUsage: Sendable, Equatable {
         return nil
     }
 
-    /// The place behind the object that begins at `start`; there are no braces in the strings of a `usage`.
+    /// The place behind the object that begins at `start`, or that much behind its beginning that no `usage` is longer;
+    /// there are no braces in its strings.
     private static func objectEnd(in text: CheckedOctets, from start: Int) -> Int {
         var depth = 0
-        for index in start..<text.count {
+        let limit = min(text.count, start + longestUsage)
+        for index in start..<limit {
             if text[index] == UInt8(ascii: "{") { depth += 1 }
             if text[index] == UInt8(ascii: "}") { depth -= 1 }
             if depth == 0 { return index + 1 }
         }
-        return text.count
+        return limit
     }
+
+    private static let longestUsage = 16 << 10
 
     private static func number(_ name: StaticString, in text: CheckedOctets) -> Int? {
         guard let place = find(name, in: text, from: 0), let start = value(in: text, from: place) else { return nil }

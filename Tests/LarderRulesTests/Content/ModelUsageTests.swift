@@ -32,4 +32,16 @@ struct ModelUsageTests {
         #"{"model":"m","usage":{"prompt_tokens":"x"}}"#, #"{"model":"","usage":{"prompt_tokens":1}}"#,
         #"{"model":"m","usage":{"prompt_tokens":1234567890123}}"#,
     ]) func `is nothing in what does not say it`(text: String) { #expect(usage(text) == nil) }
+
+    /// Objects that do not end would be looked through to the end of the text, again and again.
+    @Test func `is looked for in time that grows as the text does`() {
+        func time(_ octets: Int) -> Int64 {
+            let text = String(repeating: "\"usage\":{", count: octets / 9)
+            let start = threadTime()
+            #expect(usage(text) == nil)
+            return threadTime() - start
+        }
+        // Eight times as long: not sixty-four times as much.
+        #expect(time(256 << 10) < 24 * max(time(32 << 10), 100_000))
+    }
 }
