@@ -2,6 +2,7 @@
 
 import Foundation
 import LarderHTTP
+import LarderSettings
 import LarderTesting
 import Testing
 
@@ -96,6 +97,30 @@ struct RecordingScenarios {
             scenario.advance(.seconds(100_000))
             #expect(try await scenario.get("/a")["Cache-Status"]?.contains("fwd") == true)
             #expect(try await Self.ask(scenario, replayed, "GET /a").text == "/a")
+        }
+    }
+
+    @Test func `content that is read for a recording, and again for a key, reaches the origin whole`() async throws {
+        try await Scenario.run { settings, origin in
+            settings.add("api", at: origin.url("/")) { service in
+                service.configure {
+                    $0.keyedByContent = true
+                    $0.keyedContentLimit = .kibibytes(1)
+                }
+            }
+        } _: { scenario in
+            let lane = Self.lane(scenario, .record(Recording(name: "one")))
+            let client = try await scenario.client()
+            let piece = String(repeating: "0123456789", count: 400)
+            try await client.send(
+                "POST \(scenario.url("/a")) HTTP/1.1", "Host: x", lane, "Transfer-Encoding: chunked")
+            async let sent: Void = client.write(String(repeating: "fa0\r\n\(piece)\r\n", count: 50) + "0\r\n\r\n")
+            let request = try await scenario.origin.request()
+            let content = try await request.content().text
+            #expect(content.utf8.count == 200_000 && content == String(repeating: piece, count: 50))
+            try await request.reply(content: "thanks")
+            try await sent
+            #expect(try await client.response().text == "thanks")
         }
     }
 

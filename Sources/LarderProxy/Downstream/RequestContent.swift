@@ -102,10 +102,11 @@ final class RequestContent {
         var chunks: [ContentChunk] = []
         var count = 0
         while count <= limit, let chunk = try await next() {
-            chunks.append(chunk)
+            chunks.collect(chunk)
             count += chunk.count
         }
-        unread = chunks
+        // Where more had been read ahead before, the rest of it follows.
+        unread = chunks + unread
         return count <= limit ? chunks : nil
     }
 
