@@ -126,6 +126,29 @@ struct RowDamageTests {
         }
     }
 
+    @Test(arguments: ["entity", "content"])
+    func `an impossible row takes nothing else of its segment with it`(_ table: String) async throws {
+        let directory = TemporaryDirectory()
+        let sizes = [20_000, 30_000, 40_000]
+        let first = try openStore(directory)
+        for size in sizes { first.put(key("\(size)"), content("\(size)", size)) }
+        await first.flush()
+        await first.close()
+        do {
+            let database = try Connection(path: directory.path + "/larder.db", isWriter: true)
+            #expect(try database.integer("SELECT count(DISTINCT segment) FROM content WHERE segment IS NOT NULL") == 1)
+            try database.execute(
+                "UPDATE \(table) SET id = 9223372036854775807 WHERE id = (SELECT max(id) FROM \(table))")
+        }
+        let log = EventLog()
+        let store = try openStore(directory, log: log)
+        await store.flush()
+        var whole = 0
+        for size in sizes where await store.contents(key("\(size)")) == [content("\(size)", size)] { whole += 1 }
+        #expect(whole == sizes.count - 1)
+        await store.close()
+    }
+
     /// A directory with a store in it that is closed.
     private func filled() async throws -> TemporaryDirectory {
         let directory = TemporaryDirectory()

@@ -62,7 +62,8 @@ struct SegmentTableTests {
         #expect(first.gaps == (canPunch ? [Self.gap(1, 0, pages: 3), Self.gap(2, 0, pages: 3)] : []))
         #expect(table.occupied == (canPunch ? 3 : 9) * 4096)
         let second = table.free([Self.place(1, 3), Self.place(7, 0)])
-        #expect(second.empty == [1, 7] && second.gaps == [])
+        // Nothing is known of the seventh, so it may have other content.
+        #expect(second.empty == [1] && second.gaps == (canPunch ? [Self.gap(7, 0, pages: 3)] : []))
         #expect(table.close() == 2)
         #expect(table.occupied == 0)
     }

@@ -100,7 +100,8 @@ struct SegmentTable {
             guard let used = segments[place.segment]?.used else { continue }
             segments[place.segment]?.used = max(used - place.room, 0)
         }
-        let empty = Set(places.map(\.segment)).filter { $0 != current && segments[$0]?.used ?? 0 == 0 }.sorted()
+        // A segment that was not counted may have anything in it.
+        let empty = Set(places.map(\.segment)).filter { $0 != current && segments[$0]?.used == 0 }.sorted()
         for segment in empty { segments[segment] = nil }
         guard canPunch else { return (empty, []) }
         return (empty, SegmentGap.left(by: places.lazy.filter { !empty.contains($0.segment) }))

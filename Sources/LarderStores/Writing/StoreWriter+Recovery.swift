@@ -69,6 +69,8 @@ extension StoreWriter {
     /// which the first answer does not wait.
     func examine(_ database: EntityDatabase) throws(SQLiteFailure) {
         try checkLength(database.connection)
+        // Before anything is removed, so that segments are known for what else they have.
+        segments.begin(try database.usedSegments())
         let impossible = try database.impossibleRows(longerThan: core.settings.diskLimit)
         if !impossible.isEmpty {
             settle(try database.transaction { () throws(SQLiteFailure) in try database.remove(impossible) })
@@ -76,7 +78,6 @@ extension StoreWriter {
         }
         let entries = try database.countEntities()
         let fileBytes = try database.sumOfFiles()
-        segments.begin(try database.usedSegments())
         core.count { counts in
             counts.entries = entries
             counts.fileBytes = fileBytes
