@@ -64,6 +64,9 @@ struct ClosureObserver: ResourceObserver {
 }
 
 /// The observers of one resource in the order they were added, each with the owners that keep it.
+///
+/// It is used with the Resource's lock held, and no code of a program's may run then: so owners are examined outside,
+/// and references that may be the last are returned, to be released after the lock.
 struct ObserverList: Sendable {
     typealias ID = UInt64
 
@@ -87,7 +90,26 @@ struct ObserverList: Sendable {
     /// Owners are compared, never called, so their type does not matter.
     struct Owner: Sendable {
         fileprivate let id: ObjectIdentifier
-        fileprivate let isAlive: @Sendable () -> Bool
+        fileprivate let reference: WeakReference
+
+        /// Not to be asked with a lock held: the owner may be deallocated by it.
+        var isAlive: Bool { reference.isAlive }
+    }
+
+    /// The outcome of `add`.
+    struct Added {
+        /// The identifier of a new observer; nil for one that was there.
+        var id: ID?
+        /// The one that was there, to be released after the lock.
+        fileprivate var known: (any ResourceObserver)?
+    }
+
+    /// The outcome of a removal.
+    struct Removed {
+        /// The observers that were removed and still exist.
+        var observers: [any ResourceObserver] = []
+        /// Others, to be released after the lock.
+        fileprivate var kept: [any ResourceObserver] = []
     }
 
     /// In the order they were added; nil where one was removed, until there are too many such places.
@@ -103,20 +125,19 @@ struct ObserverList: Sendable {
 
     /// An owner that lives as long as `object` does.
     static func owner(_ object: AnyObject) -> Owner {
-        let id = ObjectIdentifier(object)
-        let reference = WeakReference(object)
-        return Owner(id: id) { reference.isAlive }
+        Owner(id: ObjectIdentifier(object), reference: WeakReference(object))
     }
 
-    /// Adds an observer, or an owner to an existing one. Returns the identifier of a new one, else nil.
-    mutating func add(_ observer: any ResourceObserver, owner: Owner?, since: UInt64) -> ID? {
-        let identity = observer.observerIdentity
+    /// Adds an observer, or an owner to an existing one.
+    mutating func add(
+        _ observer: any ResourceObserver, as identity: ObserverIdentity?, owner: Owner?, since: UInt64
+    ) -> Added {
         let object = observer as? any ResourceObserver & AnyObject
         let isSelfOwned = object != nil && owner?.id == object.map(ObjectIdentifier.init)
         if let identity, let id = identities[identity], let position = positions[id] {
-            if entries[position]?.observer.observer != nil {
+            if let known = entries[position]?.observer.observer {
                 if let owner { add(owner, at: position, keeping: isSelfOwned ? nil : observer) }
-                return nil
+                return Added(known: known)
             }
             // A deallocated object whose address has been reused.
             _ = remove(id)
@@ -128,14 +149,14 @@ struct ObserverList: Sendable {
             Entry(
                 id: lastID, identity: identity, observer: Held(strong: isSelfOwned ? nil : observer, weak: object),
                 owners: owner.map { [$0] } ?? [], since: since))
-        return lastID
+        return Added(id: lastID)
     }
 
     private mutating func add(_ owner: Owner, at position: Int, keeping observer: (any ResourceObserver)?) {
         guard var entry = entries[position] else { return }
-        // A deallocated owner may have had the new one's address.
-        entry.owners.removeAll { !$0.isAlive() }
-        if !entry.owners.contains(where: { $0.id == owner.id }) { entry.owners.append(owner) }
+        // The same owner, or a deallocated one that had its address.
+        entry.owners.removeAll { $0.id == owner.id }
+        entry.owners.append(owner)
         // It has another owner now, so it must be retained.
         if let observer { entry.observer.strong = observer }
         entries[position] = entry
@@ -155,29 +176,32 @@ struct ObserverList: Sendable {
         for (position, entry) in entries.enumerated() { if let entry { positions[entry.id] = position } }
     }
 
-    /// Removes `owner` from all observers; observers without owners are removed and returned.
-    mutating func removeOwner(_ owner: AnyObject) -> [any ResourceObserver] {
+    /// The owners of all observers.
+    var owners: [Owner] { entries.flatMap { $0?.owners ?? [] } }
+
+    /// Removes `owner` from all observers, and those that have no other.
+    mutating func removeOwner(_ owner: AnyObject) -> Removed {
         let id = ObjectIdentifier(owner)
         return removeUnowned { $0.id == id }
     }
 
-    /// Whether an owner of an observer has been deallocated.
-    var hasOrphans: Bool { entries.contains { $0?.owners.contains { !$0.isAlive() } == true } }
+    /// Removes owners that have been deallocated, and the observers that have no other.
+    mutating func remove(_ orphaning: [Owner]) -> Removed {
+        let gone = Set(orphaning.map { ObjectIdentifier($0.reference) })
+        return removeUnowned { gone.contains(ObjectIdentifier($0.reference)) }
+    }
 
-    /// Removes observers whose owners have all been deallocated, and returns those that still exist.
-    mutating func removeOrphans() -> [any ResourceObserver] { removeUnowned { !$0.isAlive() } }
-
-    private mutating func removeUnowned(_ isGone: (Owner) -> Bool) -> [any ResourceObserver] {
-        var removed: [any ResourceObserver] = []
-        // Most calls find no observers to remove, and then nothing is copied.
+    private mutating func removeUnowned(_ isGone: (Owner) -> Bool) -> Removed {
+        var removed = Removed()
         for entry in entries {
             guard var entry, entry.owners.contains(where: isGone), let position = positions[entry.id] else { continue }
             entry.owners.removeAll(where: isGone)
             if entry.owners.isEmpty {
-                if let observer = remove(entry.id) { removed.append(observer) }
+                if let observer = remove(entry.id) { removed.observers.append(observer) }
             } else {
-                if let object = entry.observer.weak, entry.owners.map(\.id) == [ObjectIdentifier(object)] {
-                    entry.observer.strong = nil
+                if let object = entry.observer.weak {
+                    removed.kept.append(object)
+                    if entry.owners.map(\.id) == [ObjectIdentifier(object)] { entry.observer.strong = nil }
                 }
                 entries[position] = entry
             }

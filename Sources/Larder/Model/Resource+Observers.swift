@@ -32,12 +32,12 @@ extension Resource {
     /// Removes `owner` from all observers of this resource; those without another owner are no longer notified.
     public func removeObservers(ownedBy owner: AnyObject?) {
         guard let owner else { return }
-        let stopped = withProgram { program in
-            let stopped = program.observers.removeOwner(owner)
+        let removed = withProgram { program in
+            let removed = program.observers.removeOwner(owner)
             updateKeepAlive(program)
-            return stopped
+            return removed
         }
-        tellStopped(stopped)
+        tellStopped(removed.observers)
     }
 
     // MARK: Observers with a token
@@ -77,16 +77,17 @@ extension Resource {
     @discardableResult
     private func add(_ observer: any ResourceObserver, owner: ObserverList.Owner?) -> ObserverList.ID? {
         checkCaches()
-        let (id, loads) = memory.withProgram(of: self) { program, state -> (ObserverList.ID?, [Request]) in
+        let identity = observer.observerIdentity
+        let (added, loads) = memory.withProgram(of: self) { program, state -> (ObserverList.Added, [Request]) in
             let isFirst = program.observers.isEmpty
-            let id = program.observers.add(observer, owner: owner, since: state.sequence)
+            let added = program.observers.add(observer, as: identity, owner: owner, since: state.sequence)
             updateKeepAlive(program)
-            guard let id else { return (nil, []) }
+            guard let id = added.id else { return (added, []) }
             let update = ResourceUpdate(event: .observerAdded, state: program.snapshot(state.sequence))
             program.append(ProgramState.Notice(update: update, only: id))
-            return (id, isFirst ? program.loadRequests.map(\.request) : [])
+            return (added, isFirst ? program.loadRequests.map(\.request) : [])
         }
-        guard let id else { return nil }
+        guard let id = added.id else { return nil }
         service.log(.observers, "\(url): observer added")
         for load in loads { load.onProgress { self.reportProgress($0) } }
         turns.post { self.deliver() }
@@ -104,13 +105,14 @@ extension Resource {
 
     /// Removes observers whose owners are gone.
     func removeOrphans() {
-        guard readProgram({ $0?.observers.hasOrphans == true }) else { return }
-        let stopped = withProgram { program in
-            let stopped = program.observers.removeOrphans()
+        let gone = withProgram { $0.observers.owners }.filter { !$0.isAlive }
+        guard !gone.isEmpty else { return }
+        let removed = withProgram { program in
+            let removed = program.observers.remove(gone)
             updateKeepAlive(program)
-            return stopped
+            return removed
         }
-        tellStopped(stopped)
+        tellStopped(removed.observers)
     }
 
     private func updateKeepAlive(_ program: ProgramState) {

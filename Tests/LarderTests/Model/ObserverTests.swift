@@ -22,6 +22,34 @@ struct ObserverTests {
         func stoppedObserving(_ resource: Resource) { recorder.stoppedObserving(resource) }
     }
 
+    /// An observer whose program looks at the resource wherever it is asked anything.
+    private final class Looking: ResourceObserver {
+        let resource: Resource
+        init(at resource: Resource) { self.resource = resource }
+        deinit { _ = resource.latestData }
+        var observerIdentity: ObserverIdentity? {
+            _ = resource.latestData
+            return ObserverIdentity("looking")
+        }
+        func resourceChanged(_ resource: Resource, _ event: ResourceEvent, _ state: ResourceState) {}
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `an observer may look at the resource when it is identified, and when it goes`() {
+        let resource = resource
+        let owner = Owner()
+        do {
+            let observer = Looking(at: resource)
+            resource.addObserver(observer, owner: owner).addObserver(observer)
+        }
+        resource.removeObservers(ownedBy: owner)
+        resource.overrideLocalData(with: .text("x"))
+        #expect(!resource.memory.hasInterest)
+        resource.addObserver(Looking(at: resource), owner: owner)
+        resource.removeObservers(ownedBy: owner)
+        #expect(!resource.memory.hasInterest)
+    }
+
     @Test func `OB-01 an observer that owns itself is held weakly and added once`() {
         let resource = resource
         weak var released: EventRecorder?
