@@ -43,7 +43,7 @@ package struct ConnectionOptions: Hashable, Sendable {
     /// Whether the sender keeps the connection open after this message (RFC 9112 §9.3).
     ///
     /// `honoursKeepAlive` says whether the `keep-alive` of HTTP/1.0 counts: a proxy must not accept it from a client,
-    /// but may from an origin.
+    /// but may from an origin, and a gateway from both.
     package func persists(_ version: HTTPVersion, honoursKeepAlive: Bool) -> Bool {
         if hasClose || isMalformed { return false }
         return version == .http11 || (hasKeepAlive && honoursKeepAlive)

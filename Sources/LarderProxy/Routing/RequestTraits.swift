@@ -60,7 +60,9 @@ struct RequestTraits {
         isPersistent = head.version == .http11
         if presence.contains(.connection) {
             let options = ConnectionOptions(head.fields)
-            isPersistent = options.persists(head.version, honoursKeepAlive: true)
+            // Other than for a gateway, it may come from a proxy of HTTP/1.0 that passes on what is not for Larder.
+            isPersistent = options.persists(
+                head.version, honoursKeepAlive: head.target.first == UInt8(ascii: "/"))
             wantsUpgrade =
                 hasUpgrade && options.hasUpgrade && head.version == .http11 && head.method == .get
                 && Self.hasWebSocket(head.fields)
