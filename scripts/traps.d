@@ -5,7 +5,7 @@
 # scripts/traps complains when there are more; after a look, scripts/traps --accept FILE writes the new numbers.
 #
 # file arithmetic conversions indexes reason
-LarderHTTP/ContentChunk.swift 15 6 5 lengths and offsets are those of chunks in memory, compared with their counts before they are used
+LarderHTTP/ContentChunk.swift 19 6 7 lengths and offsets are those of chunks in memory, compared with their counts before they are used
 LarderHTTP/Fields/CivilDate.swift 44 2 0 years have four digits where they are read, and are those of a Timestamp (1677 to 2262) elsewhere
 LarderHTTP/Fields/DateReader.swift 16 3 1 each step compares the position with the count first; numbers have as many digits as are asked for, at most 4
 LarderHTTP/Fields/Fields.swift 13 5 15 positions are those of lines it has itself, of heads that are bounded in 32 bits

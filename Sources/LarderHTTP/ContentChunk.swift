@@ -96,10 +96,30 @@ public final class ContentChunk: Sendable {
         return result
     }
 
+    /// Both in one piece.
+    fileprivate func joined(with next: ContentChunk) -> ContentChunk {
+        ContentChunk(count: count + next.count) { target in
+            withBytes { target.copyMemory(from: $0) }
+            next.withBytes { UnsafeMutableRawBufferPointer(rebasing: target[count...]).copyMemory(from: $0) }
+        }
+    }
+
     package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
 
     /// Calls `body` with the octets.
     public func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try withExtendedLifetime(self) { try body(bytes) }
+    }
+}
+
+extension [ContentChunk] {
+    /// Up to this length, pieces are put together.
+    private static var shortest: Int { 2 << 10 }
+
+    /// Appends content that is collected. Short pieces are put together, as each takes memory of its own: however small
+    /// the pieces are that a peer sends, all take little more than their octets.
+    package mutating func collect(_ chunk: ContentChunk) {
+        guard let last, last.count + chunk.count <= Self.shortest else { return append(chunk) }
+        self[count - 1] = last.joined(with: chunk)
     }
 }

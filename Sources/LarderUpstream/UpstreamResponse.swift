@@ -87,7 +87,8 @@ package final class UpstreamResponse {
         var count = 0
         while count <= limit {
             guard let chunk = try await receiveChunk() else { return true }
-            held.append(chunk)
+            // A piece that was read is not added to.
+            if heldStart < held.count { held.collect(chunk) } else { held.append(chunk) }
             count += chunk.count
         }
         return false

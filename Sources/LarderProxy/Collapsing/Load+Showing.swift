@@ -17,7 +17,7 @@ struct ShownContent {
 
     mutating func append(_ chunk: ContentChunk) {
         count += chunk.count
-        if count > limit { chunks = nil } else { chunks?.append(chunk) }
+        if count > limit { chunks = nil } else { chunks?.collect(chunk) }
     }
 
     /// Nil when there is too much of it.

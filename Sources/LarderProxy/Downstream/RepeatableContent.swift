@@ -29,7 +29,7 @@ final class RepeatableContent {
                 isWhole = true
                 return
             }
-            chunks.append(chunk)
+            chunks.collect(chunk)
             count += chunk.count
         }
     }

@@ -70,6 +70,8 @@ struct CacheLookup: ExchangeStep {
         // A request is decided again when the load it waited for did not match it, which can happen once for each load.
         for _ in 0..<8 {
             if try await step() { return }
+            // Its client left while the load was awaited that decided nothing.
+            guard !exchange.isEnded else { throw ClientGone() }
         }
         try await bypass(reason: .miss)
     }
@@ -192,8 +194,8 @@ struct CacheLookup: ExchangeStep {
         context.proxy.savings.add(usage, of: service.name)
     }
 
-    /// Longer responses are not read for their cost.
-    private static let savingsLimit = 4 << 20
+    /// Longer responses are not read for their cost, as other clients of the loop wait meanwhile.
+    private static let savingsLimit = 1 << 20
 }
 
 extension LoopContext {

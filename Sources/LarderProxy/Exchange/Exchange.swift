@@ -21,7 +21,7 @@ final class Exchange {
     let writer: ResponseWriter
     /// Watches the client while it waits; most clients never do.
     private(set) lazy var watch = ClientWatch(for: self)
-    private var isEnded = false
+    private(set) var isEnded = false
 
     init(connection: DownstreamConnection) {
         self.connection = connection

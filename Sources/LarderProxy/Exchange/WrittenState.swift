@@ -129,7 +129,7 @@ final class Promotion {
 
     func append(_ chunk: ContentChunk) {
         count += chunk.count
-        if count > limit { chunks = nil } else { chunks?.append(chunk) }
+        if count > limit { chunks = nil } else { chunks?.collect(chunk) }
     }
 
     /// The response is complete. Without content it says nothing about the state.

@@ -91,7 +91,7 @@ final class CollectedContent: Sendable {
     func append(_ chunk: ContentChunk) throws(TransformersBusy) {
         guard room.take(chunk.count) else { throw TransformersBusy() }
         state.withLock { state in
-            state.chunks.append(chunk)
+            state.chunks.collect(chunk)
             state.count += chunk.count
         }
     }
