@@ -190,15 +190,17 @@ extension Storability {
             return directives.maxAge != nil || (!directives.isTargeted && response.fields.contains(.expires))
         }
 
+        private var isOverridden: Bool {
+            policy.expirationMode == .override && policy.expirationTime(for: response.status) != nil
+        }
+
         /// The reason why the response is cacheable, if there is one (the last requirement of RFC 9111 §3).
         private var reason: StorageReason? {
-            if policy.expirationMode == .override, policy.expirationTime(for: response.status) != nil {
-                return .configured
-            }
+            if isOverridden, personalEvidence == nil { return .configured }
             if hasExplicitLifetime { return .explicit(explicitSource) }
             if directives.flags.contains(.isPublic) { return .marked }
             if policy.role == .private, directives.flags.contains(.isPrivate) { return .marked }
-            // Only an explicit lifetime makes a response storable that may be one user's.
+            // Only the origin makes a response storable that may be one user's.
             if let named = policy.expirationTimes[response.status], personalEvidence == nil {
                 return named > .zero ? .configured : nil
             }
@@ -249,7 +251,7 @@ extension Storability {
             case .cacheable:
                 switch reason {
                 case .explicit(.expires): .expires
-                case nil where Freshness.isHeuristicallyCacheable(response.status):
+                case nil where isOverridden || Freshness.isHeuristicallyCacheable(response.status):
                     personalEvidence ?? directives.source
                 case .explicit, .marked, nil: directives.source
                 case .heuristicallyCacheable, .configured: nil

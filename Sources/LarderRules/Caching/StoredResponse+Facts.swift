@@ -41,6 +41,12 @@ extension StoredResponse {
             status: Status, fields: Fields, date: Timestamp, directives: CacheControl.Response,
             requestTime: Timestamp, responseTime: Timestamp, standing: Standing, isPersonal: Bool, policy: CachePolicy
         ) {
+            let policy =
+                isPersonal
+                ? policy.forPersonal(
+                    directives,
+                    Freshness.explicit(fields, directives, date: date, responseTime: responseTime, policy: policy))
+                : policy
             ignored = policy.ignoredWords(of: fields, isPersonal: isPersonal)
             self.directives = directives
             self.responseTime = responseTime

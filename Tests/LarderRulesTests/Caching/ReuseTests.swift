@@ -157,6 +157,41 @@ struct ReuseTests {
         .stored(.ok("Cache-Control: max-age=60" + cacheControl, "ETag: \"a\""), policy: policy)
     }
 
+    /// As stored for a user under a configured lifetime of ten minutes.
+    private static func personal(_ mode: CachePolicy.ExpirationMode, _ cacheControl: String) -> StoredResponse {
+        .stored(
+            .ok("Cache-Control: \(cacheControl)", "ETag: \"a\""), to: .get("Cookie: a=b"),
+            policy: .with {
+                $0.expirationMode = mode
+                $0.expirationTime = .seconds(600)
+            })
+    }
+
+    @Test(
+        arguments: [CachePolicy.ExpirationMode.override, .floor],
+        ["max-age=0", "no-cache", "must-revalidate", "s-maxage=0"])
+    func `no configured lifetime lets others use one user's response unasked`(
+        _ mode: CachePolicy.ExpirationMode, _ said: String
+    ) {
+        let decision = Reuse.decide(
+            request: .get("Cookie: c=d"), candidates: [Self.personal(mode, said)],
+            policy: .with { $0.expirationMode = mode }, now: .at(1))
+        guard case .validate = decision else { return #expect(Bool(false), "\(decision)") }
+    }
+
+    @Test(
+        arguments: [CachePolicy.ExpirationMode.override, .floor],
+        ["max-age=5", "public", "public, max-age=0", "s-maxage=5"])
+    func `a configured lifetime counts where the origin lets others use the response`(
+        _ mode: CachePolicy.ExpirationMode, _ said: String
+    ) {
+        let decision = Reuse.decide(
+            request: .get("Cookie: c=d"), candidates: [Self.personal(mode, said)],
+            policy: .with { $0.expirationMode = mode }, now: .at(100))
+        guard case .answer(let selection) = decision else { return #expect(Bool(false), "\(decision)") }
+        #expect(selection.ttl == .seconds(500))
+    }
+
     static let stale: [Case] = [
         Case(
             "within stale-while-revalidate", .init(.get(), window(", stale-while-revalidate=5"), at: 65),

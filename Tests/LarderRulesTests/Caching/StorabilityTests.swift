@@ -18,6 +18,10 @@ struct StorabilityTests {
     private static let authorized = RequestHead.get("Authorization: Basic x")
     private static let ranged = RequestHead.get("Range: bytes=0-4")
     private static let fresh = "Cache-Control: max-age=60"
+    private static let overriding = CachePolicy.with {
+        $0.expirationTime = .seconds(9)
+        $0.expirationMode = .override
+    }
 
     static let cases: [Case] = [
         Case("nothing but a cacheable status", Input(response: .ok()), .store(.heuristicallyCacheable, .durable)),
@@ -54,6 +58,25 @@ struct StorabilityTests {
                     $0.expirationTime = .seconds(9); $0.expirationMode = .override
                 }),
             .store(.configured, .durable)),
+        Case(
+            "one user's is nobody else's by configuration",
+            Input(request: .get("Cookie: a=b"), response: .ok(), policy: overriding), .doNotStore(.cacheable)),
+        Case(
+            "nor is one that sets a cookie", Input(response: .ok("Set-Cookie: a=b"), policy: overriding),
+            .doNotStore(.cacheable)),
+        Case(
+            "by configuration, where the origin calls it public",
+            Input(request: .get("Cookie: a=b"), response: .ok("Cache-Control: public"), policy: overriding),
+            .store(.marked, .durable)),
+        Case(
+            "by configuration, where it is for everyone",
+            Input(
+                request: .get("Cookie: a=b"), response: .ok(),
+                policy: .with {
+                    $0.expirationTime = .seconds(9)
+                    $0.expirationMode = .override
+                    $0.ignoredResponse.isForEveryone = true
+                }), .store(.configured, .durable)),
         Case("interim", Input(response: .status(103, fresh)), .doNotStore(.status)),
         Case("304", Input(response: .status(304, fresh)), .doNotStore(.status)),
         Case("407", Input(response: .status(407, fresh)), .doNotStore(.status)),
@@ -293,8 +316,9 @@ struct StoredFieldTests {
         let stored = StoredResponse.stored(row.input.response, to: row.input.request, at: 0.7, policy: row.input.policy)
         let returned = StoredResponse(
             requestMethod: stored.requestMethod, requestedRange: stored.requestedRange,
-            requestWasAuthorized: stored.requestWasAuthorized, variance: stored.variance, status: stored.status,
-            fields: stored.fields, requestTime: stored.requestTime, responseTime: stored.responseTime,
+            requestWasAuthorized: stored.requestWasAuthorized, requestWasPersonal: stored.requestWasPersonal,
+            variance: stored.variance, status: stored.status, fields: stored.fields, requestTime: stored.requestTime,
+            responseTime: stored.responseTime,
             contentLength: stored.contentLength, policy: row.input.policy)
         #expect(returned.fields == stored.fields)
         #expect(returned.facts == stored.facts)

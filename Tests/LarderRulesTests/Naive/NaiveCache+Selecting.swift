@@ -147,11 +147,11 @@ extension NaiveCache {
         let entry = entries[index]
         if !covers(entry, request) { return orRefuse("forward partial") }
         let age = age(entry, now)
-        let lifetime = lifetime(entry.response, entry.responseTime)
+        let lifetime = judging(entry).lifetime(entry.response, entry.responseTime)
         let name = "#\(index) age \(age) ttl \(lifetime - age)"
         let fresh =
             lifetime > age && entry.standing == "asReceived"
-            && (isOverridden || !alwaysValidates(entry.response))
+            && (judging(entry).isOverridden || !alwaysValidates(entry.response))
         if policy.isOffline {
             if fresh { return "answer \(name)" }
             return prohibition(entry) == nil ? "stale offline \(name)" : "refuse offline"

@@ -96,10 +96,10 @@ extension NaiveCache {
     func afterFailure(_ entry: NaiveEntry, status: Int?, _ request: NaiveMessage, _ now: Int) -> String {
         if let status, ![500, 502, 503, 504].contains(status) { return "no: not an error" }
         let age = age(entry, now)
-        let lifetime = lifetime(entry.response, entry.responseTime)
+        let lifetime = judging(entry).lifetime(entry.response, entry.responseTime)
         let fresh =
             lifetime > age && entry.standing == "asReceived"
-            && (isOverridden || !alwaysValidates(entry.response))
+            && (judging(entry).isOverridden || !alwaysValidates(entry.response))
         if !fresh, let prohibition = prohibition(entry) { return "no: \(prohibition)" }
         let lines = request.all("cache-control")
         let wishes = NaiveDirectives(list: NaiveDirective.parse(lines), source: nil)

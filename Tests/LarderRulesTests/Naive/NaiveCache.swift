@@ -45,6 +45,20 @@ struct NaiveCache {
         return nil
     }
 
+    /// Where the origin lets nobody use one user's response unasked, a configured lifetime does not either.
+    func judging(_ entry: NaiveEntry) -> NaiveCache {
+        let isPersonal =
+            entry.request.has("cookie") || entry.request.has("authorization") && !policy.storesAuthorized
+        guard policy.isShared, isPersonal, ["override", "floor"].contains(policy.mode),
+            !directives(entry.response).permits("public"),
+            (explicitLifetime(entry.response, entry.responseTime) ?? 0) <= 0
+        else { return self }
+        var cache = self
+        cache.policy.mode = "fallback"
+        cache.policy.expirationTime = nil
+        return cache
+    }
+
     func heuristicsAllowed(_ response: NaiveMessage) -> Bool {
         let directives = directives(response)
         let isMarked = directives.permits("public") || (!policy.isShared && directives.isUnqualified("private"))
@@ -77,7 +91,7 @@ struct NaiveCache {
     func age(_ entry: NaiveEntry, _ now: Int) -> Int {
         if now < entry.responseTime - 1000 { return naiveInfinity }
         let resident = max(0, now - entry.responseTime)
-        if isOverridden { return min(resident, naiveInfinity) }
+        if judging(entry).isOverridden { return min(resident, naiveInfinity) }
         var apparent = 0
         if let date = date(entry.response, "date") {
             let receivedSecond = Int((Double(entry.responseTime) / 1000).rounded(.down)) * 1000
@@ -123,7 +137,7 @@ struct NaiveCache {
         if response.status == 206, !request.has("range") || contentRange(response) == nil { return "content-range" }
         if vary(response, request) == nil { return "vary" }
         let isCacheable =
-            isOverridden || explicit || directives.permits("public")
+            isOverridden && !looksPersonal(request, response) || explicit || directives.permits("public")
             || (!policy.isShared && directives.isUnqualified("private"))
             || (!looksPersonal(request, response)
                 && [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501].contains(response.status))
