@@ -144,6 +144,38 @@ struct CollapsingScenarios {
         }
     }
 
+    @Test(arguments: [
+        ("no-cache", [], false), ("max-age=1", [], false), ("max-age=60", [], true),
+        ("max-age=60", ["Cache-Control: no-cache"], false), ("max-age=60", ["Cache-Control: max-age=2"], false),
+        ("max-age=60", ["Cache-Control: no-store"], false),
+    ])
+    func `RFC 9111 §4 a response that has begun answers later requests only if it would as a stored one`(
+        _ directives: String, _ asked: [String], _ isShared: Bool
+    ) async throws {
+        try await Scenario.run { (scene) async throws in
+            let first = try await scene.client()
+            try await first.get(scene.url("/a"))
+            let request = try await scene.origin.request()
+            try await request.send(
+                "HTTP/1.1 200 OK", "Cache-Control: \(directives)", "Content-Length: 10", content: "01234")
+            #expect(try await first.head().status == 200)
+            scene.advance(.seconds(3))
+            let second = try await scene.client()
+            try await second.write(
+                (["GET \(scene.url("/a")) HTTP/1.1", "Host: x"] + asked).map { $0 + "\r\n" }.joined() + "\r\n")
+            if isShared {
+                try await eventually("both wait") { scene.interest(in: "/a") == 2 }
+            } else {
+                try await scene.origin.request().reply(content: "anew")
+                #expect(try await second.response().text == "anew")
+            }
+            try await request.write("56789")
+            request.finish()
+            if isShared { #expect(try await second.response().text == "0123456789") }
+            #expect(scene.origin.seen.count == (isShared ? 1 : 2))
+        }
+    }
+
     @Test func `a validation is shared too`() async throws {
         try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in .ok(Self.fresh, "ETag: \"1\"", content: "apples") }

@@ -40,7 +40,9 @@ extension CacheLookup {
         let joining = resource.memory.join(
             since: load.isJoinable ? snapshot : nil,
             expectingSharedUnlessSince: context.now() - CacheLookup.unsharedPeriod,
-            where: { load.mayJoin($0) && $0 !== passedOver }, orStart: { load.listed })
+            where: {
+                load.mayJoin($0) && $0 !== passedOver && $0.mayAnswer(request.head, policy, at: context.now())
+            }, orStart: { load.listed })
         let outcome: LoadedAnswer.Outcome
         switch joining {
         case .overtaken: outcome = .decidedAnew

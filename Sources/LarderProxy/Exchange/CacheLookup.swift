@@ -80,6 +80,7 @@ struct CacheLookup: ExchangeStep {
     /// origin.
     private func removeIgnored(_ ignored: IgnoredRequest) {
         guard !ignored.isEmpty, !ignored.remove(from: &request.head.fields).isEmpty else { return }
+        request.traits.asksNotToStore = CacheControl.Request(request.head.fields).noStore
         if !request.head.fields.contains(.cacheControl), !request.head.fields.contains(.pragma) {
             request.traits.presence.remove(.cacheControl)
         }

@@ -55,6 +55,7 @@ package struct LiveOutlook: OriginOutlook {
     package var joinsLoad: Bool {
         memory?.loads.contains { load in
             load.isJoinable && load !== passedOver && load.version == service.configurationVersion
+                && load.mayAnswer(head, configuration.policy, at: proxy.now)
         } ?? false
     }
 
@@ -89,6 +90,18 @@ extension UpstreamRequest {
         belongsToService = service.base != nil
         bypassesBackoff =
             !(head.method.isSafe || isReadByContent) || CacheControl.Request(head.fields).bypassesBackoff
+    }
+}
+
+extension ActiveLoad {
+    /// Whether its response may answer a request, as far as that is known. Those who wait for it share it; one that has
+    /// begun answers only whom it would answer if it were stored (RFC 9111 §4).
+    func mayAnswer(_ request: RequestHead, _ policy: CachePolicy, at now: Timestamp) -> Bool {
+        guard case .response(_, _, let stored) = shared?.currentAnswer else { return true }
+        guard let stored else { return false }
+        let decision = Reuse.decide(request: request, candidates: [stored], policy: policy, now: now)
+        if case .answer = decision { return true }
+        return false
     }
 }
 

@@ -87,8 +87,9 @@ private struct OperatorLoad {
         load.bypassesBackoff = wish.bypassesBackoff
         if onlyIfNeeded, load.isJoinable, completing == nil { load.sharing = .asks }
         let joining = resource.memory.join(
-            since: onlyIfNeeded ? snapshot : nil, where: load.mayJoin,
-            orStart: { load.listed })
+            since: onlyIfNeeded ? snapshot : nil,
+            // The origin is asked: a response that began before is not its answer.
+            where: { load.mayJoin($0) && (onlyIfNeeded || !$0.isAnswered) }, orStart: { load.listed })
         switch joining {
         case .overtaken, .unshared: return try await run(onlyIfNeeded: onlyIfNeeded, despiteFailure: despiteFailure)
         case .joined(let running):

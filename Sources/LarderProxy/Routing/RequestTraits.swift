@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderHTTP
+import LarderRules
 
 /// The properties of a request head that affect its exchange, found in one pass over the field lines.
 struct RequestTraits {
@@ -30,6 +31,8 @@ struct RequestTraits {
     var isPersistent = true
     var expectsContinue = false
     var wantsUpgrade = false
+    /// `no-store` of `Cache-Control`.
+    var asksNotToStore = false
 
     init() {}
 
@@ -67,6 +70,7 @@ struct RequestTraits {
                 hasUpgrade && options.hasUpgrade && head.version == .http11 && head.method == .get
                 && Self.hasWebSocket(head.fields)
         }
+        if presence.contains(.cacheControl) { asksNotToStore = CacheControl.Request(head.fields).noStore }
         if hasExpect, head.version == .http11 { expectsContinue = RequestExpectation(head) == .continue }
     }
 
@@ -102,10 +106,11 @@ struct RequestTraits {
     /// alone.
     var mayBeKeyedByContent: Bool { !wantsUpgrade && presence.isDisjoint(with: [.conditional, .range]) }
 
-    /// Whether the request may share a load with others: not when the response is useful to its client alone.
+    /// Whether the request may share a load with others: not when the response is useful to its client alone, nor when
+    /// the client asks not to store it, and so expects the origin.
     func mayJoin(_ configuration: EffectiveConfiguration) -> Bool {
         let isConditional = has(.conditional) && !configuration.mayTransform
-        return !isConditional
+        return !isConditional && !asksNotToStore
             && presence.isDisjoint(with: configuration.sharesAuthorized ? [.range] : [.authorization, .range])
     }
 }
