@@ -3,7 +3,8 @@
 import LarderHTTP
 import LarderIO
 
-/// Sends the content of a request while its response is awaited. Confined to its loop.
+/// Sends the content of a request while its response is awaited, and beside a response that begins before. Confined to its
+/// loop.
 ///
 /// While it waits for the client, silence of the origin does not count: it has nothing to answer.
 final class ContentSender {
@@ -15,6 +16,12 @@ final class ContentSender {
     private let mayBegin = Promise<Void>()
     private var timer: Timer?
     private var isStopped = false
+    /// Whether content is read and sent, rather than kept until the origin asks for it.
+    private(set) var hasBegun = false
+    /// Whether the client has yet to send what comes next.
+    private(set) var isAwaitingClient = false
+    private let ended = Promise<Void>()
+    private var onEnd: (() -> Void)?
     /// Octets still to be sent, when their number was announced.
     private var remaining: UInt64
     private(set) var isComplete = false
@@ -51,19 +58,35 @@ final class ContentSender {
         mayBegin.fulfil(())
     }
 
-    /// The response is there: no more content is sent.
+    /// The origin does not want the rest: no more content is sent.
     func stop() {
         isStopped = true
         proceed()
     }
 
+    /// Calls `action` once nothing more is sent: all was, or the client or the origin is gone.
+    func afterEnd(_ action: @escaping () -> Void) { onEnd = action }
+
+    /// Waits until nothing more is sent.
+    func end() async { await ended.value() }
+
     private func run() async {
         await mayBegin.value()
+        hasBegun = !isStopped
+        await sendAll()
+        ended.fulfil(())
+        onEnd?()
+        onEnd = nil
+    }
+
+    private func sendAll() async {
         isComplete = framing != .chunked && remaining == 0
         while !isStopped, !isComplete {
             connection.stream.setDeadline(after: nil)
             let chunk: ContentChunk?
             do {
+                isAwaitingClient = true
+                defer { isAwaitingClient = false }
                 chunk = try await next()
             } catch {
                 return fail(error)

@@ -196,12 +196,12 @@ final class UpstreamConnection {
         }
     }
 
-    /// Reads content; nil once it is complete. `silence` is how long the origin may say nothing.
-    func readContent(_ decoder: inout FramingDecoder, silence: Duration) async throws -> ContentChunk? {
+    /// Reads content; nil once it is complete. `silence` is how long the origin may say nothing; nil while it may wait.
+    func readContent(_ decoder: inout FramingDecoder, silence: () -> Duration?) async throws -> ContentChunk? {
         while !decoder.isComplete {
             if let chunk = try takeContent(&decoder) { return chunk }
             if decoder.isComplete { break }
-            stream.setDeadline(after: silence)
+            stream.setDeadline(after: silence())
             let input = try await receive()
             guard input.count > 0 else {
                 try decoder.finish()

@@ -100,6 +100,8 @@ package final class UpstreamPool {
                     silence: settings.silenceTimeout)
                 let expectsContinue = RequestExpectation(request.head) == .continue
                 sender?.start(on: loop, after: expectsContinue ? settings.continueTimeout : nil)
+                // There is nothing to be gained by waiting once the client has not.
+                if expectsContinue { request.whenContentIsAtHand? { [weak sender] in sender?.proceed() } }
             } else {
                 connection.stream.setDeadline(after: settings.silenceTimeout)
             }
@@ -148,15 +150,16 @@ package final class UpstreamPool {
                     .protocolError, "\(request.origin) switched protocols before the request had come to its end.")
             }
             let framing = try isSwitching ? .none : BodyFraming(response: head, to: request.head.method)
+            let goesOn = sender.map { !$0.isComplete && $0.hasBegun && !head.status.isError } ?? false
             // Content that was not sent to its end makes the connection unusable for the next request.
-            if let sender, !sender.isComplete {
+            if let sender, !sender.isComplete, !goesOn {
                 sender.stop()
                 connection.spoil()
             }
             if Self.isDoubtful(head) || ConnectionOptions(request.head.fields).hasClose { connection.spoil() }
             return UpstreamResponse(
                 head: head, framing: framing, lease: lease, limits: settings.parseLimits,
-                silence: settings.silenceTimeout)
+                silence: settings.silenceTimeout, beside: goesOn ? sender : nil)
         }
         throw UpstreamError(
             .protocolError, "\(request.origin) sent more than \(UpstreamConnection.interimLimit) interim responses.")

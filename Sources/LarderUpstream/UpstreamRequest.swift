@@ -38,6 +38,8 @@ package struct UpstreamRequest {
     /// or it changes something.
     package var bypassesBackoff = false
     package var onInterim: (ResponseHead) async throws -> Void = { _ in }
+    /// Calls its argument as soon as streamed content is there, where the origin is asked whether it wants it.
+    package var whenContentIsAtHand: ((@escaping () -> Void) -> Void)?
     package var abort: UpstreamAbort
 
     package init(

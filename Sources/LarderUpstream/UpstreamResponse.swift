@@ -16,6 +16,8 @@ package final class UpstreamResponse {
     /// nil for a response that no origin sent.
     private let lease: ConnectionLease?
     private let silence: Duration
+    /// The sender of the rest of the request's content, where the response began before that was sent.
+    private let sender: ContentSender?
     private var isOver = false
     /// Content that was received before it was read, from `heldStart` on.
     private var held: [ContentChunk] = []
@@ -24,7 +26,11 @@ package final class UpstreamResponse {
     private var isBroken = false
     private var ended: ((_ isWhole: Bool) -> Void)?
 
-    init(head: ResponseHead, framing: BodyFraming, lease: ConnectionLease, limits: ParseLimits, silence: Duration) {
+    init(
+        head: ResponseHead, framing: BodyFraming, lease: ConnectionLease, limits: ParseLimits, silence: Duration,
+        beside sender: ContentSender? = nil
+    ) {
+        self.sender = sender
         self.head = head
         self.framing = framing
         self.lease = lease
@@ -38,6 +44,7 @@ package final class UpstreamResponse {
         self.head = head
         framing = .length(content.reduce(0) { $0 + UInt64($1.count) })
         lease = nil
+        sender = nil
         silence = .zero
         decoder = FramingDecoder(.none, limits: ParseLimits())
         held = content
@@ -46,6 +53,7 @@ package final class UpstreamResponse {
 
     deinit {
         guard !isOver else { return }
+        sender?.stop()
         lease?.close()
         ended?(true)
     }
@@ -54,6 +62,19 @@ package final class UpstreamResponse {
     package func onEnd(_ action: @escaping (_ isWhole: Bool) -> Void) {
         if isOver { action(!isBroken) } else { ended = action }
     }
+
+    /// Whether the request's content is still being sent.
+    package var isBesideRequest: Bool { sender.map { !$0.isComplete } ?? false }
+
+    /// Ends the request's content.
+    package func giveUpRequest() {
+        guard isBesideRequest else { return }
+        sender?.stop()
+        lease?.connection.spoil()
+    }
+
+    /// Waits until no more of the request's content is sent.
+    package func endOfRequest() async { await sender?.end() }
 
     /// Octets of content, if they are known beforehand.
     package var contentLength: Int64? {
@@ -114,7 +135,10 @@ package final class UpstreamResponse {
     private func receiveChunk() async throws(UpstreamError) -> ContentChunk? {
         guard !isOver, let lease else { return nil }
         do {
-            guard let chunk = try await lease.connection.readContent(&decoder, silence: silence) else {
+            guard
+                let chunk = try await lease.connection.readContent(
+                    &decoder, silence: { self.sender?.isAwaitingClient == true ? nil : self.silence })
+            else {
                 end(isClean: framing != .untilClose)
                 return nil
             }
@@ -150,7 +174,18 @@ package final class UpstreamResponse {
         guard !isOver else { return }
         isOver = true
         let persists = ConnectionOptions(head.fields).persists(head.version, honoursKeepAlive: true)
-        if isClean, persists { lease?.giveBack(keepAlive: KeepAlive.timeout(head.fields)) } else { lease?.close() }
+        if isClean, let sender, !sender.isComplete {
+            // The origin may read the rest after its response (RFC 9112 §9.5).
+            sender.afterEnd { [lease, head] in
+                if sender.isComplete, persists { lease?.giveBack(keepAlive: KeepAlive.timeout(head.fields)) }
+                lease?.close()
+            }
+        } else if isClean, persists {
+            lease?.giveBack(keepAlive: KeepAlive.timeout(head.fields))
+        } else {
+            sender?.stop()
+            lease?.close()
+        }
         tellEnd()
     }
 

@@ -191,6 +191,13 @@ struct AdminGuardTests {
         #expect(verdict("[2001:db8::1]:9128", adminHost: "[2001:db8::1]") == .allowed)
     }
 
+    @Test func `clients on the network may ask whether Larder is ready, under any name`() {
+        for (path, isAnswered) in [("/-/ready", true), ("/-/health", false), ("/-/status", false)] {
+            let request = OwnRequest(path: path, fields: ["Host": "192.0.2.7:3128"], isLoopback: false)
+            #expect((AdminGuard(token: nil).judge(request) == .allowed) == isAnswered, "\(path)")
+        }
+    }
+
     @Test func `without a token no client over TCP changes anything`() async throws {
         try await AdminFixture.run({ $0.admin.token = nil }) { daemon throws in
             for authorization in [[], ["Authorization: Bearer "], ["Authorization: Bearer secret"]] {

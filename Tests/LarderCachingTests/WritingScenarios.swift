@@ -7,6 +7,28 @@ import Testing
 /// The effect of a write on stored responses (RFC 9111 §4.4).
 @Suite("Scenarios: writes")
 struct WritingScenarios {
+    @Test(arguments: ["/outer/items/1", "/inner/1"])
+    func `a write invalidates its URL in all services that cover it`(written: String) async throws {
+        try await Scenario.run { settings, origin in
+            settings.add("outer", at: origin.url("/")) { $0.mount = "/outer/" }
+            settings.add("inner", at: origin.url("/items/")) { $0.mount = "/inner/" }
+        } _: { (scene) async throws in
+            scene.origin.answer { .ok("Cache-Control: max-age=600", content: $0.method) }
+            let client = try await scene.client()
+            for path in ["/outer/items/1", "/inner/1"] {
+                try await client.send("GET \(path) HTTP/1.1", "Host: localhost")
+                #expect(try await client.response().status == 200)
+            }
+            try await client.send("DELETE \(written) HTTP/1.1", "Host: localhost")
+            #expect(try await client.response().status == 200)
+            for path in ["/outer/items/1", "/inner/1"] {
+                try await client.send("GET \(path) HTTP/1.1", "Host: localhost")
+                let status = try await client.response()["Cache-Status"]
+                #expect(status?.contains("fwd=uri-miss") == true, "\(path): \(status ?? "-")")
+            }
+        }
+    }
+
     static let fresh = "Cache-Control: max-age=600"
 
     /// A POST whose response has these lines.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Larder
 import LarderProxy
+import LarderSettings
 import LarderTesting
 import Testing
 
@@ -56,6 +57,29 @@ struct GatewayScenarios {
                 #expect(forward["Location"] == scene.url("/v1/b"))
             }
             #expect(scene.origin.seen.count == 1)
+        }
+    }
+
+    @Test func `a write on condition of what a client got with mapped links has the origin's entity tag`() async throws
+    {
+        try await Scenario.run {
+            $0.add("api", at: $1.url("/")) { service in
+                service.mount = "/api/"
+                service.configure { $0.links = true }
+            }
+        } _: { (scene) async throws in
+            scene.origin.answer { _ in .ok("ETag: \"a\"", "Content-Type: application/json", content: "{}") }
+            let got = try await get(scene, "/api/a")
+            let tag = try #require(got["ETag"])
+            #expect(tag != "\"a\"")
+            for name in ["If-Match", "If-None-Match"] {
+                let client = try await scene.client()
+                try await client.send(
+                    "PUT /api/a HTTP/1.1", "Host: localhost:\(scene.port)", "\(name): \"b\", \(tag)",
+                    "Content-Length: 0")
+                #expect(try await client.response().status == 200)
+                #expect(scene.origin.seen.last?[name] == "\"b\", \"a\"")
+            }
         }
     }
 

@@ -271,16 +271,16 @@ struct ProtocolScenarios {
 
     @Test func `an HTTP/1.0 client of a gateway may keep its connection when the length is known`() async throws {
         try await Scenario.run {
-            $0.add("api", at: $1.url("/")) { $0.mount = "/api" }
+            $0.add("api", at: $1.url("/")) { $0.mount = "/api/" }
         } _: { (scene) async throws in
             scene.origin.answer { .ok(content: $0.target) }
             let client = try await scene.client()
             try await client.send("GET /api/a HTTP/1.0", "Connection: keep-alive")
             let answer = try await client.response()
             #expect(answer["Connection"] == "keep-alive")
-            #expect(answer.text.hasSuffix("/a"))
+            #expect(answer.text == "/a")
             try await client.send("GET /api/b HTTP/1.0")
-            #expect(try await client.response().text.hasSuffix("/b"))
+            #expect(try await client.response().text == "/b")
             #expect(try await client.end() == .closed)
         }
     }

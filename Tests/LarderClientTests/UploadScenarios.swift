@@ -63,6 +63,54 @@ struct UploadScenarios {
         }
     }
 
+    @Test(arguments: [true, false], [true, false])
+    func `RFC 9112 §9.5 an origin that answers before it has read all gets all`(
+        isChunked: Bool, isWhole: Bool
+    ) async throws {
+        try await Scenario.run { (scene) async throws in
+            let client = try await scene.client()
+            let framing = isChunked ? "Transfer-Encoding: chunked" : "Content-Length: 300000"
+            try await client.send("POST \(scene.url("/a")) HTTP/1.1", "Host: x", framing)
+            let piece = String(repeating: "x", count: 100_000)
+            func write() async throws { try await client.write(isChunked ? "186a0\r\n\(piece)\r\n" : piece) }
+            async let first: Void = write()
+            let request = try await scene.origin.request()
+            try await request.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n")
+            if isWhole { try await request.write("0\r\n\r\n") }
+            #expect(try await client.head().status == 200)
+            try await first
+            async let rest: Void = {
+                for _ in 0..<2 { try await write() }
+                if isChunked { try await client.write("0\r\n\r\n") }
+            }()
+            #expect(try await request.content().text == piece + piece + piece)
+            try await rest
+            if !isWhole { try await request.write("0\r\n\r\n") }
+            request.finish()
+            #expect(try await client.chunk() == Array("ok".utf8))
+            #expect(try await client.chunk() == [])
+            scene.origin.answer { _ in .ok(content: "next") }
+            try await client.get(scene.url("/b"))
+            #expect(try await client.response().text == "next")
+        }
+    }
+
+    @Test func `a client that sends content unasked does not wait for 100 Continue`() async throws {
+        try await Scenario.run { (scene) async throws in
+            for isLate in [false, true] {
+                let client = try await scene.client()
+                try await client.send(
+                    "POST \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 5", "Expect: 100-continue",
+                    content: isLate ? "" : "01234")
+                let request = try await scene.origin.request()
+                if isLate { try await client.write("01234") }
+                #expect(try await request.content().text == "01234")
+                try await request.reply(content: "thanks")
+                #expect(try await client.response().text == "thanks")
+            }
+        }
+    }
+
     @Test func `a client is told that its connection ends where its content was not read to the end`() async throws {
         try await Scenario.run { (scene) async throws in
             let client = try await scene.client()

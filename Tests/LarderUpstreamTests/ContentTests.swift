@@ -172,6 +172,80 @@ struct ContentTests {
         }
     }
 
+    @Test(arguments: [BodyFraming.chunked, .length(4)])
+    func `RFC 9112 §9.5 an origin that answers before it has read all gets the rest`(framing: BodyFraming) async throws
+    {
+        try await Fixture.run { test in
+            let source = Source(["ab"])
+            let answer = test.send(try post(source.content(framing)))
+            let origin = try await test.accept()
+            _ = try await origin.head()
+            #expect(try await origin.octets(framing == .chunked ? 7 : 2).contains("ab"))
+            try await origin.send(Self.ok)
+            let response = try await answer.value().get()
+            #expect(try await response.text() == "ok")
+            #expect(response.isBesideRequest && test.statistics?.idle == 0)
+            // The client may take its time.
+            test.time.advance(by: .seconds(50))
+            await test.settle()
+            source.fulfil("cd")
+            source.fulfil(nil)
+            #expect(try await origin.octets(framing == .chunked ? 12 : 2).contains("cd"))
+            await response.endOfRequest()
+            #expect(!response.isBesideRequest && test.statistics?.idle == 1)
+        }
+    }
+
+    @Test func `what an origin makes of content comes back while more of it is sent`() async throws {
+        try await Fixture.run { test in
+            let source = Source(["ab"])
+            let answer = test.send(try post(source.content(.chunked)))
+            let origin = try await test.accept()
+            _ = try await origin.head()
+            #expect(try await origin.octets(7) == "2\r\nab\r\n")
+            try await origin.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nAB\r\n")
+            let response = try await answer.value().get()
+            func next() async throws -> String? {
+                try await response.nextChunk().map { $0.withBytes { String(decoding: $0, as: UTF8.self) } }
+            }
+            #expect(try await next() == "AB")
+            for _ in 0..<3 {
+                // A slow client is not the origin's silence.
+                let piece = Promise<String?>()
+                test.loop.startHere { piece.fulfil(try? await next()) }
+                test.time.advance(by: .seconds(50))
+                await test.settle()
+                source.fulfil("cd")
+                #expect(try await origin.octets(7) == "2\r\ncd\r\n")
+                try await origin.send("2\r\nCD\r\n")
+                #expect(await piece.value() == "CD")
+            }
+            source.fulfil(nil)
+            #expect(try await origin.octets(5) == "0\r\n\r\n")
+            try await origin.send("0\r\n\r\n")
+            #expect(try await next() == nil)
+            await response.endOfRequest()
+            #expect(test.statistics?.idle == 1)
+        }
+    }
+
+    @Test func `a response that is given up ends the content`() async throws {
+        try await Fixture.run { test in
+            let source = Source(["ab"])
+            let answer = test.send(try post(source.content(.chunked)))
+            let origin = try await test.accept()
+            _ = try await origin.head()
+            try await origin.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            let response = try await answer.value().get()
+            #expect(try await origin.octets(7) == "2\r\nab\r\n")
+            response.abort()
+            source.fulfil("cd")
+            await response.endOfRequest()
+            #expect(await origin.isClosed())
+            #expect(test.statistics?.active == 0 && test.statistics?.idle == 0)
+        }
+    }
+
     @Test func `an origin that stops reading but answers is heard`() async throws {
         try await Fixture.run { test in
             let source = Source(Array(repeating: String(repeating: "x", count: 100_000), count: 50))
@@ -225,6 +299,23 @@ struct ContentTests {
             let origin = try await test.accept()
             _ = try await origin.head()
             await test.pass(.seconds(1)) { origin.stream.hasPendingInput }
+            #expect(try await origin.octets(3) == "abc")
+            try await origin.send(Self.ok)
+            #expect(try await answer.value().get().text() == "ok")
+        }
+    }
+
+    @Test func `content that is there does not wait for 100 Continue`() async throws {
+        try await Fixture.run { test in
+            var proceed: (() -> Void)?
+            let request = try post(Source(["abc", nil]).content(.length(3)), fields: ["Expect": "100-continue"])
+                .with { $0.whenContentIsAtHand = { proceed = $0 } }
+            let answer = test.send(request)
+            let origin = try await test.accept()
+            _ = try await origin.head()
+            await test.settle()
+            #expect(try origin.stream.tryRead(into: ScratchBuffer().memory) == nil)
+            proceed?()
             #expect(try await origin.octets(3) == "abc")
             try await origin.send(Self.ok)
             #expect(try await answer.value().get().text() == "ok")

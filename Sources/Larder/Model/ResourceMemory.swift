@@ -251,6 +251,8 @@ package final class ResourceMemory: Sendable {
             return (gone, ended, state.program?.resource)
         }
         if let ended { resource?.turns.postLater { ended.end() } }
+        // Of what is there no more.
+        if !isInvalidation { answered.store(0, ordering: .relaxed) }
         return gone
     }
 

@@ -29,7 +29,7 @@ struct AdminGuard {
                     detail: "Larder's own pages are for clients on this machine.",
                     advice: "Add an address to `admin.listen` in Larder's configuration and ask there."))
         }
-        guard namesThisMachine(request) else {
+        guard namesThisMachine(request) || !request.isLoopback && asksForReadiness(request) else {
             return .refused(
                 Problem(
                     status: 421, title: "Misdirected request", proxyError: .httpRequestDenied,
@@ -82,7 +82,11 @@ struct AdminGuard {
 
     /// Readiness is no secret from clients.
     private func mayLook(_ request: OwnRequest) -> Bool {
-        request.isLoopback || request.adminHost != nil || request.path == "/-/ready"
+        request.isLoopback || request.adminHost != nil || asksForReadiness(request)
+    }
+
+    private func asksForReadiness(_ request: OwnRequest) -> Bool {
+        request.path == "/-/ready" && request.method.isSafe
     }
 
     /// Recordings contain one user's own content, and an export what is stored for everybody, so reading them needs the

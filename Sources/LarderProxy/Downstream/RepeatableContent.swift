@@ -47,6 +47,9 @@ final class RepeatableContent {
             trailers: { [self] in content.trailers })
     }
 
+    /// Whether any of it was asked for.
+    var hasBegun: Bool { isWhole || count > 0 }
+
     /// All of it; nil when it is not completely kept.
     var octets: [ContentChunk]? { isWhole ? chunks : nil }
 }

@@ -23,6 +23,10 @@ final class RequestContent {
     private var isReading = false
     /// Whether the final response is about to begin: the content is only discarded from then on.
     private var isStopped = false
+    /// Whether it is read beside the final response, as the origin has yet to get all of it.
+    private(set) var goesOn = false
+    /// Whether the client is being sent `100 Continue`.
+    private var isAsking = false
     /// The task that waits for `next` to return.
     private var whenReturned: UnsafeContinuation<Void, Never>?
     private let timeout: Duration
@@ -55,8 +59,19 @@ final class RequestContent {
         return try await receive()
     }
 
+    /// Calls `action` as soon as there is content, though the client was not asked to send it.
+    func whenAtHand(_ action: @escaping () -> Void) {
+        func begin() {
+            isContinueExpected = false
+            action()
+        }
+        if !unread.isEmpty || !buffer.isEmpty || stream.hasPendingInput { return begin() }
+        _ = stream.watch { if $0 { begin() } }
+    }
+
     private func receive() async throws -> ContentChunk? {
         guard !isComplete else { return nil }
+        stream.unwatch()
         guard !isReading else { throw context.fault(IOError(.contended, operation: RequestContent.reading)) }
         let isDropped = isStopped
         isReading = true
@@ -67,6 +82,8 @@ final class RequestContent {
         do {
             if isContinueExpected, buffer.isEmpty {
                 isContinueExpected = false
+                isAsking = true
+                defer { isAsking = false }
                 // Holds: it is asked while this waits.
                 try await interims.sendContinue { [unowned self] in !isStopped }
             }
@@ -110,10 +127,18 @@ final class RequestContent {
         return count <= limit ? chunks : nil
     }
 
+    /// Goes on beside the final response. False where a `100 Continue` is on its way, which must not come behind that.
+    func goOn() -> Bool {
+        goesOn = !isAsking
+        return goesOn
+    }
+
     /// Ends the reading, because the final response begins or there is none, and returns once the reader has released
     /// the client's input. No `100 Continue` is sent any more.
     func stop() async {
         isStopped = true
+        goesOn = false
+        stream.unwatch()
         guard isReading else { return }
         stream.interruptReading()
         await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in

@@ -38,6 +38,9 @@ struct Forwarding: ExchangeStep {
         if let problem = answerLastHop() { throw problem }
         if reason == .method { try checkPassing(configuration) }
         try request.takeOriginPlace()
+        if lookup == nil, request.form.isGateway, configuration.mapsLinks, request.traits.has(.conditional) {
+            GatewayLinks(request: request, service: service).restoreConditions()
+        }
         let abort = UpstreamAbort()
         defer { watch.stop() }
         try watch.start(whileAwaiting: .origin(abort))
@@ -66,11 +69,26 @@ struct Forwarding: ExchangeStep {
             if let error = error as? UpstreamError { noteFailure(error) }
             throw error
         }
-        await exchange.stopContent()
+        let goesOn = response.isBesideRequest && request.content?.goOn() == true
+        if !goesOn {
+            response.giveUpRequest()
+            await exchange.stopContent()
+        }
         if response.head.status == 101 { return try await upgrade(response) }
         // Before the client gets the response: a client that has seen a write succeed must not get earlier state.
         let promotion = await settlement.settle(
             response.head, repeatable, isForAnotherPartition: sender?.isForAnotherPartition ?? false)
+        try await answer(with: response, promotion, by: sender)
+        guard goesOn else { return }
+        await response.endOfRequest()
+        await exchange.stopContent()
+        await settlement.settleAgain(response.head)
+    }
+
+    /// Answers the client with the response, or with a stored one in its place.
+    private func answer(
+        with response: UpstreamResponse, _ promotion: Promotion?, by sender: InboundSender?
+    ) async throws {
         var received = response.head
         HopByHop.strip(&received.fields, for: .forwardResponse)
         if !received.fields.contains(.date) { received.fields[.date] = context.dateText() }
@@ -164,9 +182,12 @@ struct Forwarding: ExchangeStep {
         inbound.tls = service.tls(for: uri)
         if let repeatable {
             inbound.content = repeatable.outgoing
+            // The client has been asked for it already.
+            if repeatable.hasBegun { inbound.head.fields.remove(.expect) }
         } else if let content = request.content {
             inbound.content = .stream(
                 content.framing, next: { try await content.next() }, trailers: { content.trailers })
+            inbound.whenContentIsAtHand = { content.whenAtHand($0) }
         }
         inbound.onInterim = { [writer] interim in
             // The sender of the request would mistake the client's failure for the origin's.

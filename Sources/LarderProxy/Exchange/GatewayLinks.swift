@@ -30,16 +30,25 @@ struct GatewayLinks {
                     .withUnsafeBytes { request.head.fields.append(.ifNoneMatch, bytes: $0) }
             }
         }
-        if case .tags(let tags) = EntityTagList(.ifMatch, in: request.head.fields) {
-            let digest = map.digest
-            let named = tags.map { (LinkTag.original(of: $0, digest: digest) ?? $0).octets }
-            request.head.fields.remove(.ifMatch)
-            Array(named.joined(separator: Array(", ".utf8))).withUnsafeBytes {
-                request.head.fields.append(.ifMatch, bytes: $0)
-            }
-        }
+        restoreTags(in: .ifMatch)
         let conditions = [FieldName.ifNoneMatch, .ifMatch, .ifUnmodifiedSince]
         if !conditions.contains(where: request.head.fields.contains) { request.traits.presence.remove(.conditional) }
+    }
+
+    /// Puts the origin's entity tags in place of those that clients know, for a write.
+    func restoreConditions() {
+        restoreTags(in: .ifMatch)
+        restoreTags(in: .ifNoneMatch)
+    }
+
+    private func restoreTags(in name: FieldName) {
+        guard case .tags(let tags) = EntityTagList(name, in: request.head.fields) else { return }
+        let digest = map.digest
+        let named = tags.map { (LinkTag.original(of: $0, digest: digest) ?? $0).octets }
+        request.head.fields.remove(name)
+        Array(named.joined(separator: Array(", ".utf8))).withUnsafeBytes {
+            request.head.fields.append(name, bytes: $0)
+        }
     }
 
     /// Starts mapping the links of the response's content, and adjusts its fields. Nil where there are none.

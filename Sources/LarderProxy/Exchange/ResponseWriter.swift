@@ -184,7 +184,7 @@ final class ResponseWriter {
 
     /// Sends the head alone.
     func sendHead() async throws {
-        if let content = request.content { await content.stop() }
+        if let content = request.content, !content.goesOn { await content.stop() }
         recorder?.take(head: out, hasContent: delivery != .none)
         beginResponse()
         try await send(out)
@@ -192,7 +192,7 @@ final class ResponseWriter {
 
     /// Sends head and whole content in one gathered write.
     func sendHead(with chunks: [ContentChunk]) async throws {
-        if let content = request.content { await content.stop() }
+        if let content = request.content, !content.goesOn { await content.stop() }
         recorder?.take(head: out, hasContent: delivery != .none)
         beginResponse()
         guard delivery != .none else { return try await send(out) }

@@ -59,6 +59,13 @@ struct WriteSettlement {
         await apply(effect(of: ResponseHead(status: 200), isContentKept: false))
     }
 
+    /// Applies the effect once more, where part of the request's content was sent after the response had begun: what was
+    /// stored meanwhile may be from before it.
+    func settleAgain(_ response: ResponseHead) async {
+        guard !request.head.method.isSafe, !request.onlyReads else { return }
+        await apply(effect(of: response, isContentKept: false))
+    }
+
     private func effect(of response: ResponseHead, isContentKept: Bool) -> WriteEffect {
         WriteEffect.decide(
             request.head, target: request.uri, response: response,
@@ -73,12 +80,12 @@ struct WriteSettlement {
     private func forget(_ targets: [TargetURI]) {
         let table = context.configuration.router.table
         for target in targets {
-            context.proxy.invalidate(target, service: table.claiming(target) ?? table.unclaimed)
+            for holder in table.holders(of: target) { context.proxy.invalidate(target, service: holder) }
         }
         // Responses stored for the client's own spelling of the URI have a key of their own.
         let (uri, spelling) = (request.uri, request.spelling)
         guard !spelling.isEmpty, !targets.isEmpty else { return }
-        context.proxy.invalidate(uri, spelling: spelling, service: table.claiming(uri) ?? table.unclaimed)
+        for holder in table.holders(of: uri) { context.proxy.invalidate(uri, spelling: spelling, service: holder) }
     }
 
     /// Loads the resource as the writing client would now: the write may have renewed a credential.

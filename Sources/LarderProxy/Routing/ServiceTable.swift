@@ -40,6 +40,13 @@ package struct ServiceTable: Sendable {
     /// The service whose base URL covers `uri`; the longest wins.
     package func claiming(_ uri: TargetURI) -> RoutedService? { byBase.first { $0.covers(uri) } }
 
+    /// The services that may have stored something for `uri`: each whose base URL covers it, as it can be asked by its
+    /// mount or name.
+    func holders(of uri: TargetURI) -> [RoutedService] {
+        let covering = byBase.filter { $0.covers(uri) }
+        return covering.isEmpty ? [unclaimed] : covering
+    }
+
     /// The service mounted at the beginning of `path`, and how many octets of the path are the mount.
     package func mounted(at path: UnsafeRawBufferPointer) -> (service: RoutedService, prefix: Int)? {
         for service in byMount {

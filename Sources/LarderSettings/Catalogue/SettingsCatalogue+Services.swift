@@ -23,7 +23,8 @@ extension SettingsCatalogue {
             "baseURL", \.baseURL, .baseURL, isRequired: true,
             """
             The http or https URL that the service's resources lie under. A request for a URL under it gets this \
-            service's configuration, however it arrives.
+            service's configuration, however it arrives; where several cover it, the longest does, or the one \
+            whose mount or name is used.
             """),
         Setting(
             "mount", \.mount, .mount, initially: "`/<name>/`",
