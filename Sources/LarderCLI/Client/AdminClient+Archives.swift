@@ -35,7 +35,7 @@ extension AdminClient {
     /// Passes the content of a successful response on as it comes, up to where it ends or breaks off.
     private func receive(_ target: String, take: (ArraySlice<UInt8>) throws -> Void) throws {
         do {
-            let stream = try connect(seconds: AdminClient.patience, mayUseTCP: false, mayOpenLanes: false)
+            let stream = try connect(seconds: patience, mayUseTCP: false, mayOpenLanes: false)
             try stream.send("GET", target, ["Accept: application/problem+json"])
             var response = try PlainResponse(on: stream)
             guard response.head.status == 200 else {
@@ -57,7 +57,7 @@ extension AdminClient {
     /// Sends a file and returns the response.
     func upload(_ file: ImportedFile, _ target: String, tell: (Int) -> Void) throws -> JSONValue {
         do {
-            let stream = try connect(seconds: AdminClient.patience, mayUseTCP: false, mayOpenLanes: false)
+            let stream = try connect(seconds: patience, mayUseTCP: false, mayOpenLanes: false)
             let framing = file.length.map { "Content-Length: \($0)" } ?? "Transfer-Encoding: chunked"
             try stream.send("POST", target, ["Accept: application/json", "Content-Type: application/x-tar", framing])
             do {

@@ -19,8 +19,13 @@ struct AdminClient {
     /// Where the TCP address was given: `--url`, or `LARDER_URL` of the environment.
     var placeName = "--url"
 
-    /// How long the daemon may be silent, and the limit on its response.
+    /// Seconds that the daemon may be silent. A load may take longer, as long as the daemon answers others.
+    var patience = AdminClient.patience
+    /// Whether a person is told that the daemon is silent.
+    var showsSilence = true
+
     static let patience = 120
+    /// The limit on a response.
     static let answerLimit = 256 << 20
 
     /// A path with parameters, percent-encoded.
@@ -47,10 +52,16 @@ struct AdminClient {
         if !method.isSafe { fields.append("Content-Length: \(content.count)") }
         do throws(PlainStream.Failure) {
             let stream = try connect(
-                seconds: AdminClient.patience, mayUseTCP: method.isSafe,
+                seconds: patience, mayUseTCP: method.isSafe,
                 mayOpenLanes: method.isSafe || AdminClient.isAboutLanes(target))
             try stream.send("\(method)", target, fields, content: content)
-            var response = try PlainResponse(on: stream, to: method)
+            let isLoad = AdminClient.isLoad(target)
+            let silence =
+                isLoad
+                ? "no answer yet; a load is waited for until it ends" : "no answer yet; waiting for up to \(patience) s"
+            var response = try PlainResponse(on: stream, to: method, telling: showsSilence ? silence : nil) {
+                isLoad && isThere
+            }
             return advised(try response.answer())
         } catch {
             throw failure(error)
@@ -65,6 +76,21 @@ struct AdminClient {
             (placeName == "--url" ? "leave out `--url`" : "unset \(placeName)")
             + ", as changes go over the daemon's Unix socket"
         return answer
+    }
+
+    /// Loads take as long as their origin does, and the daemon ends those of origins that are silent.
+    private static func isLoad(_ target: String) -> Bool { target.hasPrefix("/-/resource/load") }
+
+    /// Whether the daemon answers anything now.
+    private var isThere: Bool {
+        do throws(PlainStream.Failure) {
+            let stream = try connect(seconds: 30, mayUseTCP: true)
+            try stream.send("GET", "/-/ready", ["Accept: */*"])
+            _ = try PlainResponse(on: stream, telling: nil)
+            return true
+        } catch {
+            return false
+        }
     }
 
     private static func isAboutLanes(_ target: String) -> Bool {
@@ -122,7 +148,7 @@ struct AdminClient {
                 "the socket's path is too long",
                 advice: "at most \(SocketAddress.unixPathLimit) octets are possible: \(socket)")
         case .transfer(EAGAIN), .transfer(EWOULDBLOCK):
-            return CommandFailure("the daemon has not answered for \(AdminClient.patience) s", advice: "see its log")
+            return CommandFailure("the daemon has not answered for \(patience) s", advice: "see its log")
         case .transfer(let code):
             return CommandFailure(
                 "the daemon closed the connection: \(String(cString: strerror(code)))", advice: "see its log")

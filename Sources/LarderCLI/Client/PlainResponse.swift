@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import LarderHTTP
 
 /// A response on a blocking connection, read by the parsers that read those of origins.
@@ -11,14 +12,22 @@ struct PlainResponse: ~Copyable {
     private var received: [UInt8] = []
 
     /// Reads the head of the response to a request of that method, which was sent on `stream`.
-    init(on stream: consuming PlainStream, to method: Method = .get) throws(PlainStream.Failure) {
+    ///
+    /// - Parameters:
+    ///   - silence: told to a person while nothing comes.
+    ///   - mayGoOn: asked when the stream's time is over; true to wait as long again.
+    init(
+        on stream: consuming PlainStream, to method: Method = .get,
+        telling silence: String? = "no answer yet; waiting for up to \(AdminClient.patience) s",
+        while mayGoOn: () -> Bool = { false }
+    ) throws(PlainStream.Failure) {
         self.stream = stream
         var parser = ResponseHeadParser()
-        let isTold = self.stream.showSilence()
+        let isTold = if let silence { self.stream.showSilence(silence) } else { false }
         defer { if isTold { Terminal.writeProgress(nil) } }
         repeat {
             while try !readHead(&parser) {
-                let octets = try self.stream.receive()
+                let octets = try receive(while: mayGoOn)
                 guard !octets.isEmpty else { throw .endedEarly }
                 received += octets
             }
@@ -27,6 +36,16 @@ struct PlainResponse: ~Copyable {
             decoder = FramingDecoder(try BodyFraming(response: head, to: method))
         } catch {
             throw .malformed
+        }
+    }
+
+    private func receive(while mayGoOn: () -> Bool) throws(PlainStream.Failure) -> [UInt8] {
+        while true {
+            do throws(PlainStream.Failure) {
+                return try stream.receive()
+            } catch {
+                guard case .transfer(EAGAIN) = error, mayGoOn() else { throw error }
+            }
         }
     }
 

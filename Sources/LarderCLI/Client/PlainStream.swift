@@ -119,10 +119,10 @@ struct PlainStream: ~Copyable {
     }
 
     /// Waits a little for octets. If none come, a person is told so in a line of progress, and the result is true.
-    func showSilence() -> Bool {
+    func showSilence(_ words: String) -> Bool {
         var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         guard isatty(STDERR_FILENO) == 1, poll(&wanted, 1, 3_000) == 0 else { return false }
-        Terminal.writeProgress("no answer yet; waiting for up to \(AdminClient.patience) s")
+        Terminal.writeProgress(words)
         return true
     }
 

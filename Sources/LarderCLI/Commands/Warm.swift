@@ -41,17 +41,20 @@ struct Warm: ParsableCommand {
         } catch {
             throw CommandFailure("cannot read \(file): \(error)")
         }
-        let admin = try client.adminClient()
+        var admin = try client.adminClient()
+        // The line of progress is that of all loads.
+        admin.showsSilence = false
         // A missing daemon is reported once, and not for each URL.
         _ = try admin.send(.get, "/-/ready")
         let path = reload ? "/-/resource/load" : "/-/resource/load-if-needed"
-        let warming = Warming { url in
+        let warming = Warming { [admin] url in
             try JSONValue(parsing: try admin.send(.post, AdminClient.target(path, [("url", url)])))
         }
         let lines = Warming.urls(in: content)
         var seen: Set<String> = []
         let urls = lines.filter { seen.insert($0).inserted }
         let isShown = isatty(STDERR_FILENO) == 1
+        if isShown, !urls.isEmpty { Terminal.writeProgress("0 of \(urls.count)") }
         let summary = warming.run(urls, parallel: parallel) { summary in
             if isShown { Terminal.writeProgress("\(summary.total) of \(urls.count), \(summary.failures.count) failed") }
         }

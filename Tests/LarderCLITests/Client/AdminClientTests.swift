@@ -64,6 +64,25 @@ struct AdminClientTests {
         #expect(try AdminClient(socket: peer.path).send(.get, "/") == Array("abc".utf8))
     }
 
+    @Test func `a load is waited for as long as the daemon answers others`() throws {
+        let peer = try LoadingPeer(isThere: true)
+        var client = AdminClient(socket: peer.path)
+        client.patience = 1
+        #expect(try client.send(.post, "/-/resource/load?url=a") == Array("{}".utf8))
+    }
+
+    @Test(arguments: ["/-/resource/load?url=a", "/-/reload"])
+    func `a daemon that answers nobody, or has something else to do, is given up`(target: String) throws {
+        let peer = try LoadingPeer(isThere: target == "/-/reload")
+        var client = AdminClient(socket: peer.path)
+        client.patience = 1
+        #expect {
+            try client.send(.post, target)
+        } throws: { error in
+            "\(error)" == "the daemon has not answered for 1 s; see its log"
+        }
+    }
+
     @Test func `without a daemon the message says how to start one`() {
         #expect {
             try AdminClient(socket: "/nowhere/larder.sock").send(.get, "/-/status")
@@ -127,6 +146,39 @@ struct AdminClientTests {
         } throws: { error in
             "\(error)".hasPrefix("the socket's path is too long")
         }
+    }
+}
+
+/// A Unix socket whose first client is answered when a second has come, and been answered; or, unless `isThere`, never,
+/// and the second is sent away.
+final class LoadingPeer: Sendable {
+    let path: String
+    private let listener: Int32
+
+    init(isThere: Bool) throws {
+        path = NSTemporaryDirectory() + "larder-\(UUID().uuidString.prefix(8)).sock"
+        let listener = try ScriptedPeer.bound(to: path)
+        self.listener = listener
+        listen(listener, 2)
+        Thread.detachNewThread {
+            let (first, second) = (accept(listener, nil, nil), accept(listener, nil, nil))
+            for connection in isThere ? [second, first] : [second] where connection >= 0 {
+                // The request is sent before its answer, and in one piece.
+                var request = [UInt8](repeating: 0, count: 4_096)
+                _ = read(connection, &request, request.count)
+                let answer = isThere ? "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}" : ""
+                _ = Array(answer.utf8).withUnsafeBytes {
+                    send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+                }
+                close(connection)
+            }
+        }
+    }
+
+    deinit {
+        shutdown(listener, Int32(SHUT_RDWR))
+        close(listener)
+        unlink(path)
     }
 }
 
