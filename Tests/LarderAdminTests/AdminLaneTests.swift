@@ -50,6 +50,34 @@ struct AdminLaneTests {
         }
     }
 
+    @Test func `an empty recording replaces none that has requests, and a dropped one replaces nothing`() async throws {
+        try await AdminFixture.run { daemon in
+            let recordings = daemon.daemon.proxy.recordings
+            func record(_ name: String, _ parameters: [(name: String, value: String)] = []) async throws -> JSONValue? {
+                let pages = AdminPages()
+                var request = OwnRequest(
+                    method: .post, path: "/-/lanes", parameters: [("tunnel", "true"), ("record", name)],
+                    fields: ["Host": "localhost"], isOverSocket: true)
+                let opened = try JSONValue(
+                    parsing: await pages.answer(request, of: daemon.daemon.proxy).content)
+                request.method = .delete
+                request.path = "/-/lanes/" + (try #require(opened["id"]?.string))
+                request.parameters = parameters
+                let answer = await pages.answer(request, of: daemon.daemon.proxy)
+                #expect(answer.status == 200)
+                return try JSONValue(parsing: answer.content)["recording"]?["keptRequests"]
+            }
+            try recordings.save(
+                Recording(name: "full", [RecordedExchange(method: "GET", url: "http://a.test/", status: 200)]))
+            #expect(try await record("full") == 1)
+            #expect(try recordings.recording("full")?.count == 1)
+            #expect(try await record("new", [("recording", "drop")]) == .null)
+            #expect(try recordings.recording("new") == nil)
+            #expect(try await record("new") == .null)
+            #expect(try recordings.recording("new")?.count == 0)
+        }
+    }
+
     @Test func `nothing else is changed there, and reading is allowed`() async throws {
         try await AdminFixture.run { daemon in
             for path in ["/-/wipe", "/-/reload", "/-/resource/load", "/-/ca", "/-/lanesx"] {

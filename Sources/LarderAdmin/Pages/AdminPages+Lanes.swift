@@ -21,7 +21,9 @@ extension AdminPages {
         guard path.hasPrefix(lanePrefix) else { return nil }
         let id = String(path.dropFirst(lanePrefix.count))
         return Page(methods: [.get, .head, .delete]) { request, proxy in
-            _ = try AdminParameters(request, known: [])
+            let parameters = try AdminParameters(request, known: request.method == .delete ? ["recording"] : [])
+            let keepsRecording =
+                try parameters.choice("recording", of: ["keep", "drop"], default: "keep") == "keep"
             guard let known = proxy.lanes.lane(id), request.method != .delete || mayEnd(known, request),
                 let lane = request.method == .delete ? proxy.lanes.close(id) : known
             else { throw Problem.nothingThere(path) }
@@ -29,10 +31,11 @@ extension AdminPages {
                 proxy.closeDoor(of: lane)
                 await settle(lane)
             }
-            if request.method == .delete, case .record(let recording) = lane.options.recordingUse {
-                try await walkers.run { try proxy.recordings.save(recording) }
+            var former: Recording?
+            if request.method == .delete, keepsRecording, case .record(let recording) = lane.options.recordingUse {
+                former = try await walkers.run { try proxy.recordings.saveUnlessEmpty(recording) }
             }
-            return OwnResponse(json: lane.json(proxy))
+            return OwnResponse(json: lane.json(proxy, instead: former))
         }
     }
 
@@ -123,13 +126,15 @@ extension Problem {
 }
 
 extension Lane {
-    private var recording: JSONValue {
+    /// - Parameter former: the recording of the same name that was not replaced.
+    private func recording(instead former: Recording?) -> JSONValue {
         switch options.recordingUse {
         case nil: .null
         case .record(let recording):
             [
                 "name": .string(recording.name), "isReplayed": false, "requests": .integer(recording.count),
                 "bytes": .integer(recording.octets), "omitted": .integer(recording.omitted),
+                "keptRequests": former.map { .integer($0.count) } ?? .null,
             ]
         case .replay(let replay):
             [
@@ -138,7 +143,7 @@ extension Lane {
         }
     }
 
-    fileprivate func json(_ proxy: Proxy) -> JSONValue {
+    fileprivate func json(_ proxy: Proxy, instead former: Recording? = nil) -> JSONValue {
         let counts = counts
         var outcomes = JSONObject()
         for kind in LoopCounters.Kind.allCases where kind != .own {
@@ -147,7 +152,7 @@ extension Lane {
         let reasons = counts.uncacheable.sorted { ($1.value.requests, $0.key) < ($0.value.requests, $1.key) }
         return [
             "id": .string(id), "name": .string(options.name), "opensAll": .bool(options.opensAll),
-            "offline": .bool(options.isOffline), "recording": recording,
+            "offline": .bool(options.isOffline), "recording": recording(instead: former),
             "began": .time(began), "last": .time(counts.last),
             "requests": .integer(counts.requests), "hits": .integer(counts.hits), "missed": .integer(counts.missed),
             "outcomes": .object(outcomes),

@@ -70,7 +70,7 @@ struct Get: ParsableCommand {
         guard !admin.isOverTCP,
             let lane = try? OpenLane(admin, command: "larder get", tunnels: true, offline: false, hasDoor: false)
         else { return nil }
-        defer { _ = try? lane.close() }
+        defer { _ = try? lane.close(keepsRecording: false) }
         let credentials = Base64Text.encoded(Array("\(lane.user):x".utf8))
         return try ask(place, fields + ["Proxy-Authorization: Basic \(credentials)"])
     }

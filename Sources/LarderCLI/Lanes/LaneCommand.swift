@@ -98,16 +98,16 @@ struct Run: ParsableCommand {
         let program = command[0].split(separator: "/").last.map(String.init) ?? command[0]
         let outcome: JSONValue
         do {
-            outcome = try lane.close()
+            // A command that could not be started has nothing to record.
+            outcome = try lane.close(keepsRecording: hasStarted)
         } catch let failure as CommandFailure where status != 0 {
             Terminal.writeError("larder: \(failure)")
             throw ExitCode(status)
         }
         let summary = LaneSummary(json: outcome, command: program)
         guard hasStarted else { throw ExitCode(status) }
-        if !quiet {
-            for line in summary.text.split(separator: "\n") { Terminal.writeError("larder: \(line)") }
-        }
+        let lines = quiet ? summary.notRecorded.map { [$0] } ?? [] : summary.lines
+        for line in lines { Terminal.writeError("larder: \(line)") }
         if let report { try summary.write(to: report) }
         if status == 0, failOnMiss, summary.missed > 0 { throw ExitCode(Run.missStatus) }
         if status != 0 { throw ExitCode(status) }
@@ -176,8 +176,11 @@ struct OpenLane {
     }
 
     /// Closes the lane; the response contains the outcomes of its requests.
-    func close() throws -> JSONValue {
-        let answer = try client.ask(.delete, "/-/lanes/\(id)")
+    ///
+    /// - Parameter keepsRecording: whether what the lane recorded is kept.
+    func close(keepsRecording: Bool) throws -> JSONValue {
+        let parameters = keepsRecording ? [] : [(name: "recording", value: "drop")]
+        let answer = try client.ask(.delete, AdminClient.target("/-/lanes/\(id)", parameters))
         guard answer.status != 404 else {
             throw CommandFailure(
                 "the daemon does not know this command's lane any more: its later requests were refused, and nothing that "

@@ -12,14 +12,14 @@ struct LaneSummary {
 
     var missed: Int { json["missed"]?.int ?? 0 }
 
-    var text: String {
+    var lines: [String] {
         let requests = json["requests"]?.int ?? 0
         let hits = json["hits"]?.int ?? 0
         guard requests > 0 || !tunnels.isEmpty else {
             let reason =
                 hint ?? "the command asked nothing, reads no proxy variables, or asked this machine alone, which "
                 + "`no_proxy` exempts"
-            return "no requests came through Larder: \(reason)"
+            return ["no requests came through Larder: \(reason)"] + recordingLines
         }
         var lines: [String] = []
         let share = requests > 0 ? " (\(Quantity.percent(Double(hits) / Double(requests))))" : ""
@@ -29,15 +29,7 @@ struct LaneSummary {
         let time = seconds >= 0.001 ? ", and about \(Quantity.seconds(seconds))" : ""
         let savings = saved > 0 ? "; \(Quantity.bytes(saved)) of \(Quantity.bytes(sent)) saved\(time)" : ""
         lines.append("\(plural(requests, "request")), \(hits) from the cache\(share)\(savings)")
-        if let recording = json["recording"], let name = recording["name"]?.string {
-            let count = plural(recording["requests"]?.int ?? 0, "request")
-            let isReplayed = recording["isReplayed"]?.bool ?? false
-            lines.append(isReplayed ? "replayed from \(name), which has \(count)" : "recorded as \(name): \(count)")
-            let omitted = recording["omitted"]?.int ?? 0
-            if omitted > 0 {
-                lines.append("not recorded: \(plural(omitted, "request")), cut off, upgraded or too large")
-            }
-        }
+        lines += recordingLines
         for line in (json["uncacheable"]?.array ?? []).prefix(3) {
             let count = line["requests"]?.int ?? 0
             lines.append(
@@ -53,7 +45,23 @@ struct LaneSummary {
         if let hint, json["tunnels"]?.array?.contains(where: { $0["reason"]?.string == "refused" }) ?? false {
             lines.append(hint)
         }
-        return lines.joined(separator: "\n")
+        return lines
+    }
+
+    /// Which recording stays instead of this command's, which has no requests; nil where this one is kept.
+    var notRecorded: String? {
+        guard let recording = json["recording"], let kept = recording["keptRequests"]?.int else { return nil }
+        return "not recorded as \(recording["name"]?.string ?? "?"): no request came that could be, so the recording "
+            + "of that name with \(plural(kept, "request")) is kept"
+    }
+
+    private var recordingLines: [String] {
+        guard let recording = json["recording"], let name = recording["name"]?.string else { return [] }
+        let count = plural(recording["requests"]?.int ?? 0, "request")
+        if recording["isReplayed"]?.bool ?? false { return ["replayed from \(name), which has \(count)"] }
+        let omitted = recording["omitted"]?.int ?? 0
+        return [notRecorded ?? "recorded as \(name): \(count)"]
+            + (omitted > 0 ? ["not recorded: \(plural(omitted, "request")), cut off, upgraded or too large"] : [])
     }
 
     /// How to make a program that ignores the usual variables use the lane.

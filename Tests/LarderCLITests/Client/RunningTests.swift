@@ -52,6 +52,18 @@ struct RunningTests {
         #expect(ProxyVariables.removal(of: ["A"], in: .fish) == "set -e A;\n")
     }
 
+    @Test func `a recording without requests is told, and what is kept instead of it`() {
+        func lines(_ kept: JSONValue) -> [String] {
+            let recording: JSONValue = ["name": "a", "isReplayed": false, "requests": 0, "keptRequests": kept]
+            return LaneSummary(json: ["requests": 0, "recording": recording], command: "true").lines
+        }
+        #expect(lines(.null).last == "recorded as a: 0 requests")
+        #expect(
+            lines(2).last
+                == "not recorded as a: no request came that could be, so the recording of that name with 2 requests is kept"
+        )
+    }
+
     @Test func `certificates are what a JVM reads`() throws {
         let pem = "# a comment\n-----BEGIN CERTIFICATE-----\nAQID\nBA==\n-----END CERTIFICATE-----\n"
         let store = JavaTrustStore.octets(of: Array((pem + pem).utf8), at: 1)

@@ -61,6 +61,13 @@ package final class RecordingTable: Sendable {
         }
     }
 
+    /// Replaces the recording of that name, unless this one has no exchanges and that one has: it stays, and is returned.
+    package func saveUnlessEmpty(_ recording: Recording) throws -> Recording? {
+        if recording.count == 0, let former = try? self.recording(recording.name), former.count > 0 { return former }
+        try save(recording)
+        return nil
+    }
+
     private func hold(_ recording: Recording) throws(Full) {
         let isHeld = held.withLock { held in
             guard held[recording.name] != nil || held.count < RecordingTable.heldLimit else { return false }
