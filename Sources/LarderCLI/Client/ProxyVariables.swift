@@ -47,9 +47,11 @@ struct ProxyVariables: Equatable {
         }
     }
 
-    /// The variables in another program's format.
+    /// The variables in another program's format. Those that it cannot hold, as its lines end with the value, are left
+    /// out.
     static func text(_ values: [Value], in form: Form) -> String {
-        values.map { line($0, in: form) + "\n" }.joined()
+        values.filter { form == .sh || form == .fish || !$0.value.contains(where: \.isNewline) }
+            .map { line($0, in: form) + "\n" }.joined()
     }
 
     private static func line(_ variable: Value, in form: Form) -> String {

@@ -15,6 +15,9 @@ struct Env: ParsableCommand {
             eval "$(larder env --lane)"    https is cached too
             eval "$(larder env --off)"     takes it all back
 
+            Former values of the variables are kept in others, whose names begin with LARDER_FORMER, and `--off` puts \
+            them back.
+
             Without a lane, http is cached and https passes through a tunnel that nobody looks into, but for the hosts of \
             `intercept.hosts`. With `--lane`, https of all hosts but those of `intercept.except` is cached, as with \
             `larder run`, until `--off` or the daemon's end.
@@ -88,6 +91,8 @@ struct Env: ParsableCommand {
             for variable in values { object[variable.name] = .string(variable.value) }
             return Terminal.write(JSONValue.object(object).description + "\n")
         }
+        // Units and containers have an environment of their own.
+        if !docker, !systemd { values = FormerVariables(in: environment).remembering(values) }
         Terminal.write(ProxyVariables.text(values, in: form(environment)))
     }
 
@@ -98,21 +103,21 @@ struct Env: ParsableCommand {
         return fish || environment["SHELL"]?.hasSuffix("/fish") ?? false ? .fish : .sh
     }
 
-    /// Unsets variables that lead to a daemon, whichever it is: only those with a value like the one they would get.
+    /// Ends the lane, and gives the variables the values that they had before.
     private func takeBack(_ environment: [String: String]) throws {
-        var names = ["http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"]
-        if let id = environment[Env.laneName] {
+        if docker || systemd {
+            let names = ["http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"]
+            return Terminal.write(ProxyVariables.removal(of: names, in: form(environment)))
+        }
+        if let id = environment[Env.laneName], !id.isEmpty {
             // The lane may have ended already.
             _ = try? client.adminClient().ask(.delete, "/-/lanes/\(id)")
-            if let files = environment[Env.filesName] {
-                names += environment.filter { $0.value.contains(files) }.keys.sorted()
-                LaneFiles.remove(files)
-            }
-            names += [
-                Env.laneName, Env.filesName, "LARDER_PROXY", "NODE_USE_ENV_PROXY", "GIT_HTTP_PROXY_AUTHMETHOD",
-            ].filter { environment[$0] != nil }
+            if let files = environment[Env.filesName], !files.isEmpty { LaneFiles.remove(files) }
         }
-        var seen: Set<String> = []
-        Terminal.write(ProxyVariables.removal(of: names.filter { seen.insert($0).inserted }, in: form(environment)))
+        let former = FormerVariables(in: environment)
+        guard !former.isEmpty else {
+            return Terminal.writeError("larder: nothing to take back: `larder env` has set no variables here")
+        }
+        Terminal.write(former.restoration(in: form(environment)))
     }
 }

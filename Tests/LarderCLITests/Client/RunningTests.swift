@@ -64,6 +64,24 @@ struct RunningTests {
         )
     }
 
+    @Test func `former values come back, the first ones after two calls too`() {
+        let (a, b) = (ProxyVariables.Value(name: "a", value: "1"), ProxyVariables.Value(name: "b", value: "2"))
+        var environment = ["a": "it's\n$(x) \\"]
+        for values in [[a, b], [a, ProxyVariables.Value(name: "c", value: "3")]] {
+            for value in FormerVariables(in: environment).remembering(values) { environment[value.name] = value.value }
+        }
+        #expect(environment["LARDER_FORMER"] == "a b c")
+        let former = FormerVariables(in: environment)
+        #expect(
+            former.restoration(in: .sh)
+                == "export a='it'\\''s\n$(x) \\'\nunset LARDER_FORMER_a\nunset b\nunset c\nunset LARDER_FORMER\n")
+        #expect(former.restoration(in: .fish).hasPrefix("set -gx a 'it\\'s\n$(x) \\\\';\nset -e LARDER_FORMER_a;\n"))
+        // A line cannot hold it.
+        #expect(former.restoration(in: .lines) == "LARDER_FORMER_a=\nb=\nc=\nLARDER_FORMER=\n")
+        #expect(FormerVariables(in: ["LARDER_FORMER": "a;id $(x) é"]).isEmpty)
+        #expect(FormerVariables(in: [:]).isEmpty)
+    }
+
     @Test func `certificates are what a JVM reads`() throws {
         let pem = "# a comment\n-----BEGIN CERTIFICATE-----\nAQID\nBA==\n-----END CERTIFICATE-----\n"
         let store = JavaTrustStore.octets(of: Array((pem + pem).utf8), at: 1)
