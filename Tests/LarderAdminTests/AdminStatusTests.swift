@@ -31,6 +31,11 @@ struct AdminStatusTests {
                 #expect(status["requests"]?[name]?.int == 0, "\(name)")
             }
             #expect(status["hitRatio"]?.double == 0.3333)
+            // One of three answers was saved, and the status is none.
+            let sent = try #require(try daemon.get("/-/status").json["bytes"]?["sent"]?.int)
+            #expect(sent == status["bytes"]?["sent"]?.int)
+            #expect(status["bytes"]?["saved"]?.int == sent / 3)
+            #expect(status["byteHitRatio"]?.double == 0.3333)
             #expect(try #require(status["uptimeSeconds"]?.int) >= 0)
             #expect(status["memory"]?["limit"]?.int == 16 << 20)
             #expect(try #require(status["memory"]?["bytes"]?.int) > 0)

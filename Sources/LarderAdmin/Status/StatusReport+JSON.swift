@@ -29,7 +29,7 @@ extension StatusReport {
             "storedResponses": store.map { .integer($0.entries) } ?? .null,
             "evictedFromMemory": .integer(evictedFromMemory),
             "bytes": [
-                "sent": .integer(sum(.sent)), "received": .integer(sum(.received)), "saved": .integer(sum(.saved)),
+                "sent": .integer(sent), "received": .integer(sum(.received)), "saved": .integer(sum(.saved)),
                 "tunnelled": .integer(sum(.tunnelled)),
             ],
             "connections": connectionsJSON,

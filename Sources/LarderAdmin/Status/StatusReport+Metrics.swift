@@ -36,7 +36,7 @@ extension StatusReport {
             "From the request head to the last octet of the response, without Larder's own pages and tunnels.",
             buckets: StatusReport.buckets(latencies, each: 2), count: latencies.reduce(0, +),
             sum: Double(latencySum) / 1e9)
-        text.counter("larder_sent_bytes", "Octets of content sent to clients.", sum(.sent))
+        text.counter("larder_sent_bytes", "Octets of content sent to clients, without Larder's own pages.", sent)
         text.counter("larder_received_bytes", "Octets of content received from origins.", sum(.received))
         text.counter("larder_saved_bytes", "Octets of content that no origin had to send.", sum(.saved))
         text.counter("larder_tunnelled_bytes", "Octets that went through tunnels, both ways.", sum(.tunnelled))

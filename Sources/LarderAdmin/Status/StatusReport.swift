@@ -36,6 +36,8 @@ struct StatusReport: Sendable {
     /// Exchanges by their outcome.
     var requests: [LoopCounters.Kind: UInt64]
     var amounts: [LoopCounters.Amount: UInt64]
+    /// Octets of content sent for clients' requests, without Larder's own pages.
+    var sent: UInt64
     var reasons: [LoopCounters.Reason: UInt64]
     /// Exchanges by their duration, on `LatencyScale`.
     var latencies: [UInt64]
@@ -102,6 +104,7 @@ struct StatusReport: Sendable {
                 for (bucket, count) in total.latencies(source).enumerated() { sums[bucket] += count }
             }
         }
+        sent = totals.values.reduce(0) { $0 + $1.sent }
         unclaimed = totals["-"] ?? ServiceCounters.Totals()
         reload = ReloadReport(proxy.reloading)
         services = settings.services.map { service in
@@ -139,11 +142,8 @@ struct StatusReport: Sendable {
         return cacheable == 0 ? 0 : Double(answered) / Double(cacheable)
     }
 
-    /// The share of content octets that no upstream had to send; 0 before there were any.
-    var byteHitRatio: Double {
-        let all = sum(.saved) + sum(.received)
-        return all == 0 ? 0 : Double(sum(.saved)) / Double(all)
-    }
+    /// The share of the content sent to clients that no upstream had to send; 0 before there was any.
+    var byteHitRatio: Double { sent == 0 ? 0 : min(1, Double(sum(.saved)) / Double(sent)) }
 
     func latency(_ quantile: Double) -> Double { LatencyScale.quantile(quantile, of: latencies) }
 }

@@ -24,7 +24,7 @@ function showFigures(status) {
   $("hit-note").textContent = "since the start: " + count(served) + " of " + count(served + r.miss) + " requests";
   $("rate-note").textContent = count(all) + " in all, " + count(status.connections.open) + " connections";
   $("saved").textContent = bytes(status.bytes.saved);
-  $("saved-note").textContent = percent(status.byteHitRatio) + " of all content";
+  $("saved-note").textContent = percent(status.byteHitRatio) + " of " + bytes(status.bytes.sent) + " sent to clients";
   for (const [name, from] of [["hit", "hits"], ["load", "loads"]]) {
     const { p50, p99 } = status.latencyMilliseconds[from];
     $(name + "-latency").textContent = latency(p50 / 1000);
