@@ -101,6 +101,7 @@ struct AdminWatchingTests {
         try await AdminFixture.run { daemon async throws in
             daemon.daemon.history.sample(daemon.daemon.proxy)
             for _ in 0..<3 { _ = try daemon.get("/api/a") }
+            _ = try daemon.send("POST", "/api/b")
             // An exchange is counted after its answer has gone out.
             await daemon.daemon.proxy.settle()
             daemon.daemon.history.sample(daemon.daemon.proxy)
@@ -108,7 +109,8 @@ struct AdminWatchingTests {
             for series in ["recent", "day"] {
                 let hits = history[series]?["hits"]?.array?.compactMap(\.int) ?? []
                 #expect(hits.reduce(0, +) == 2, "\(series)")
-                #expect(history[series]?["misses"]?.array?.compactMap(\.int).reduce(0, +) == 1)
+                #expect(history[series]?["misses"]?.array?.compactMap(\.int).reduce(0, +) == 2)
+                #expect(history[series]?["passes"]?.array?.compactMap(\.int).reduce(0, +) == 1)
                 #expect((history[series]?["loadMedian"]?.array?.compactMap(\.double).max() ?? 0) > 0)
             }
             #expect(history["services"]?["api"]?["hits"]?.array?.compactMap(\.int).reduce(0, +) == 2)

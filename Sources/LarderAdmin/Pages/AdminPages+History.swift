@@ -29,7 +29,8 @@ extension AdminPages {
     }
 
     private static let stepColumns: [(name: String, value: @Sendable (History.Step) -> JSONValue)] = [
-        ("hits", { .integer($0.hits) }), ("misses", { .integer($0.misses) }), ("errors", { .integer($0.errors) }),
+        ("hits", { .integer($0.hits) }), ("misses", { .integer($0.misses) }), ("passes", { .integer($0.passes) }),
+        ("errors", { .integer($0.errors) }),
         ("savedBytes", { .integer($0.saved) }), ("receivedBytes", { .integer($0.received) }),
         ("hitMedian", { .decimal($0.hitLatency.median, places: 6) }),
         ("hitP99", { .decimal($0.hitLatency.most, places: 6) }),

@@ -12,6 +12,8 @@ package final class History: Sendable {
     struct Step: Sendable {
         var hits: UInt64 = 0
         var misses: UInt64 = 0
+        /// How many of the misses passed by the cache, and are no part of a hit ratio.
+        var passes: UInt64 = 0
         var errors: UInt64 = 0
         var saved: UInt64 = 0
         var received: UInt64 = 0
@@ -55,6 +57,7 @@ package final class History: Sendable {
     fileprivate struct Mark: Sendable {
         var hits: UInt64 = 0
         var misses: UInt64 = 0
+        var passes: UInt64 = 0
         var errors: UInt64 = 0
         var saved: UInt64 = 0
         var received: UInt64 = 0
@@ -66,6 +69,7 @@ package final class History: Sendable {
             var rest = Mark()
             rest.hits = a.hits &- b.hits
             rest.misses = a.misses &- b.misses
+            rest.passes = a.passes &- b.passes
             rest.errors = a.errors &- b.errors
             rest.saved = a.saved &- b.saved
             rest.received = a.received &- b.received
@@ -138,7 +142,8 @@ package final class History: Sendable {
     private static func mark(_ proxy: Proxy, _ services: [String: ServiceCounters.Totals]) -> Mark {
         var mark = Mark()
         mark.hits = [.hit, .stale, .validated, .collapsed].reduce(0) { $0 + proxy.total($1) }
-        mark.misses = proxy.total(.miss) + proxy.total(.pass)
+        mark.passes = proxy.total(.pass)
+        mark.misses = proxy.total(.miss) + mark.passes
         mark.errors = proxy.total(.error)
         mark.saved = proxy.total(.saved)
         mark.received = proxy.total(.received)
@@ -152,6 +157,7 @@ package final class History: Sendable {
     private static func add(_ change: Mark, to step: inout Step, latencies: Mark) {
         step.hits += change.hits
         step.misses += change.misses
+        step.passes += change.passes
         step.errors += change.errors
         step.saved += change.saved
         step.received += change.received

@@ -89,13 +89,11 @@ function drawHistory(series, isDay) {
   $("chart-note").textContent = `${count(total)} requests in the last ${span(series.hits.length * step)}, `
     + `at most ${rateText(total ? peak / step : 0)}`;
 
-  const ratio = series.hits.map((hits, index) => {
-    const all = hits + series.misses[index];
-    return all ? hits / all : null;
-  });
+  // As in the status: what passes by the cache, as other methods do, is no part of it.
+  const cacheable = series.hits.map((hits, index) => hits + series.misses[index] - series.passes[index]);
+  const ratio = series.hits.map((hits, index) => (cacheable[index] ? hits / cacheable[index] : null));
   lines($("ratio-chart"), [{ style: "hit-line", values: ratio }], slots, value => value, true);
-  const [hits, answers] = [sum(series.hits), sum(series.hits) + sum(series.misses)];
-  $("ratio-now").textContent = answers ? percent(hits / answers) : "";
+  $("ratio-now").textContent = sum(cacheable) ? percent(sum(series.hits) / sum(cacheable)) : "";
 
   bars($("saved-chart"), [{ style: "hits", values: series.savedBytes }], slots,
     index => `${clock(index)}: ${bytes(series.savedBytes[index])}`);
