@@ -32,7 +32,7 @@ extension StatusReport {
         let lines = troubledOrigins.values.sorted { $0.origin < $1.origin }.prefix(100)
         text.gauge(
             "larder_origin_circuit_open",
-            "Whether an origin is left alone because it fails; those without trouble are left out.",
+            "Whether an origin failed and has not answered since; those without trouble are left out.",
             lines.map { ([("origin", $0.origin)], $0.state == .open || $0.state == .halfOpen ? 1 : 0) })
         text.gauge(
             "larder_origin_retry_after_seconds",

@@ -131,10 +131,12 @@ enum StatusText {
     /// The origins that are in trouble or have been, with what was wrong.
     private static func origins(_ status: JSONValue) -> Columns? {
         let states = ["open": "left alone, as it fails", "halfOpen": "being tried again", "paused": "asks to wait"]
+        let isDue = "failed; the next request tries it again"
         var table = Columns(
-            sides: [.left, .right, .right, .left], heading: ["origin", "requests", "failures", "last error"])
+            sides: [.left, .right, .right, .left], heading: ["origin", "requests", "unanswered", "last error"])
         for origin in status["upstreams"]?.array ?? [] {
-            let state = states[origin["state"]?.string ?? ""]
+            let name = origin["state"]?.string ?? ""
+            let state = name == "open" && origin["openUntil"]?.string == nil ? isDue : states[name]
             guard state != nil || origin["failures"]?.int ?? 0 > 0 else { continue }
             let reasons = [state, origin["lastError"]?.string.map(Outline.printable)].compactMap(\.self)
             table.rows.append([

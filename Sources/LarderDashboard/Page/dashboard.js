@@ -68,7 +68,8 @@ function showRefused({ latest }) {
 
 // MARK: Services and origins
 
-const troubles = { open: "left alone, as it fails", halfOpen: "being tried again", paused: "asks to wait" };
+const troubleOf = ({ state, openUntil }) => (state === "open" && !openUntil ? "failed; the next request tries it again"
+  : { open: "left alone, as it fails", halfOpen: "being tried again", paused: "asks to wait" }[state]);
 
 function healthOf(service, upstreams) {
   if (service.offline) return element("td", "offline", "warn-text");
@@ -76,8 +77,9 @@ function healthOf(service, upstreams) {
   const named = origin + (/:\d+$/.test(origin) ? "" : protocol === "https:" ? ":443" : ":80");
   const line = upstreams.find(other => other.origin === origin || other.origin === named);
   if (!line) return element("td", "not asked yet", "quiet");
-  if (!troubles[line.state]) return element("td", "well", "good-text");
-  return holding("td", "long bad-text", troubles[line.state], element("span", line.lastError, "sub"));
+  const trouble = troubleOf(line);
+  if (!trouble) return element("td", "well", "good-text");
+  return holding("td", "long bad-text", trouble, element("span", line.lastError, "sub"));
 }
 
 // A name of its own, where there is one: below a path, a page would not find its styles.
@@ -110,7 +112,7 @@ function showOrigins(status) {
     element("td", line.origin, "long place"), element("td", count(line.requests), "number"),
     element("td", count(line.failures), "number" + (line.failures ? " warn-text" : "")),
     element("td", line.active + " + " + line.idle + " idle", "number"), element("td", count(line.waiting), "number"),
-    element("td", (troubles[line.state] ? troubles[line.state] + "; " : "") + (line.lastError || ""), "long quiet"),
+    element("td", [troubleOf(line), line.lastError].filter(Boolean).join(": "), "long quiet"),
   ]), "None has been asked yet.");
 }
 

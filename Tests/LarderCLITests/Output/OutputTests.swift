@@ -22,7 +22,10 @@ struct OutputTests {
                  "otherHosts": {"requests": {"hit": 7}},
                  "upstreams": [
                   {"origin": "http://well.test:80", "requests": 3, "failures": 0, "state": "closed", "lastError": null},
-                  {"origin": "http://api.test:80", "requests": 9, "failures": 7, "state": "open", "lastError": "refused"}],
+                  {"origin": "http://api.test:80", "requests": 9, "failures": 7, "state": "open",
+                   "openUntil": "2026-01-01T00:00:00Z", "lastError": "refused"},
+                  {"origin": "http://b.test:80", "requests": 5, "failures": 0, "state": "open", "openUntil": null,
+                   "lastError": "it answered 503"}],
                  "loops": [{"turns": 1}], "ready": true}
                 """)
         #expect(
@@ -43,8 +46,9 @@ struct OutputTests {
                 (other hosts)          7       0        0 %    0 B      -      -
                 quiet                  0       0        0 %    0 B      -      -
 
-                origin              requests  failures  last error
-                http://api.test:80         9         7  left alone, as it fails: refused
+                origin              requests  unanswered  last error
+                http://api.test:80         9           7  left alone, as it fails: refused
+                http://b.test:80           5           0  failed; the next request tries it again: it answered 503
 
                 all there is: larder status --all
 
