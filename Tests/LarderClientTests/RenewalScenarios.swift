@@ -410,6 +410,13 @@ struct RenewalScenarios {
         }
     }
 
+    @Test func `a start without services has nothing to say about their credentials at the next one`() async throws {
+        try await Scenario.run(onDisk: true, { settings, _ in settings.services = [] }) { (scene) async throws in
+            try await scene.restart()
+            #expect(!scene.log.values.contains { $0.contains("what is stored for services is forgotten") })
+        }
+    }
+
     @Test func `a service that was away when the marks were lost begins empty`() async throws {
         try await VariableScenarios.run(onDisk: true, service: { $0.privacy = .private }) { (scene) async throws in
             scene.origin.answer(VariableScenarios.echo)

@@ -34,6 +34,8 @@ struct CredentialMarks: Sendable {
     private let store: SQLiteStore?
     /// Whether there was no whole file beside stored responses, until they are gone. There is none again before that.
     private var isLost: Bool
+    /// Whether there is a file, even if no service has a mark: without one, the next start would not know that.
+    private var isWritten = false
 
     init(in store: SQLiteStore?) {
         self.store = store
@@ -43,6 +45,7 @@ struct CredentialMarks: Sendable {
         else { return }
         marks = found
         isLost = false
+        isWritten = true
     }
 
     /// Nil unless `text` is a whole file.
@@ -100,7 +103,7 @@ struct CredentialMarks: Sendable {
             let present = Set(services.map(\.name))
             marks = marks.filter { present.contains($0.key) }
         }
-        if marks != before { save() }
+        if marks != before || !isWritten { save() }
         return changed
     }
 
@@ -112,8 +115,9 @@ struct CredentialMarks: Sendable {
     }
 
     /// Where it cannot be written, no file is better than the old one: it would be wrong once the old marks are back.
-    private func save() {
+    private mutating func save() {
         guard !isLost else { return }
+        isWritten = true
         let lines = marks.map { "\(open[$0.key] == nil ? $0.value : Self.unsettled) \($0.key)\n" }.sorted()
         let text = lines.joined() + "\(lines.count) \(Self.end)\n"
         if store?.replace(file: Self.fileName, with: Array(text.utf8)) == false { store?.remove(file: Self.fileName) }
