@@ -204,4 +204,17 @@ struct AdminWatchingTests {
             #expect(line.range(of: pattern, options: .regularExpression) != nil, "\(line)")
         }
     }
+
+    @Test func `Larder's own pages are no hits to readers of Squid's lines`() async throws {
+        try await AdminFixture.run({
+            $0.log.access = true
+            $0.log.accessFormat = .squid
+        }) { daemon async throws in
+            let lines = Lock<[String]>([])
+            daemon.daemon.proxy.accessLog.send { line in lines.withLock { $0.append(line) } }
+            _ = try daemon.get("/-/ready")
+            try await eventually("it is logged") { lines.withLock { !$0.isEmpty } }
+            #expect(lines.withLock { $0[0].contains(" NONE/200 ") && $0[0].contains(" HIER_NONE/- ") })
+        }
+    }
 }

@@ -137,7 +137,7 @@ struct AccessLine {
         case .collapsed: "TCP_CF_HIT"
         case .miss, .pass: "TCP_MISS"
         case .tunnel: "TCP_TUNNEL"
-        case .own: "TCP_HIT"
+        case .own: "NONE"
         case .aborted: "TCP_MISS_ABORTED"
         case .error, .refused: record.problem?.proxyError == .httpRequestDenied ? "TCP_DENIED" : "NONE"
         }
