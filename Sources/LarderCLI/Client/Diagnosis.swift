@@ -114,7 +114,7 @@ struct Diagnosis {
     private mutating func answer(of answer: AdminAnswer, as name: String) throws -> JSONValue {
         let value = try? JSONValue(parsing: answer.content)
         guard (200...299).contains(answer.status) else {
-            let title = value?["title"]?.string ?? "the daemon answered \(answer.status)"
+            let title = value?["title"]?.string ?? CommandFailure.noLarder(answer.status)
             try fail(
                 name, title + (value?["detail"]?.string.map { ": \($0)" } ?? ""),
                 cure: answer.advice ?? value?["advice"]?.string

@@ -49,8 +49,11 @@ struct UserFileOptions: ParsableArguments {
         }
         guard let path = loaded.settings.access.users else {
             throw CommandFailure(
-                "\(loaded.file ?? "the configuration") names no file of users",
-                advice: "set `access: { users: /etc/larder/users }`, or name the file with --file")
+                loaded.file.map { "the configuration \($0) names no file of users" }
+                    ?? "no configuration was read: there is no \(loaded.searched.joined(separator: ", and no "))",
+                advice:
+                    "name the daemon's with --config, set `access: { users: /etc/larder/users }` in it, or name the "
+                    + "file of users with --file")
         }
         return StoredUsers(path: path)
     }

@@ -78,12 +78,17 @@ struct ConfiguredFiles {
         let isDirectory = access(path + "/.", F_OK) == 0
         guard let obstacle = DefaultPaths.obstacle(to: isDirectory ? path + "/larder.db" : path) else { return }
         let isDenied = [EACCES, EPERM, EROFS].contains(obstacle.code)
+        let why =
+            switch obstacle.code {
+            case EACCES, EPERM: "is not this user's to write to"
+            case EROFS: "is on a file system that is read-only"
+            default: "cannot be used: \(String(cString: strerror(obstacle.code)))"
+            }
         let problem = SettingsProblem(
             at: reader.place(of: setting), setting: setting,
-            found: "\(SettingsProblem.quoted(path)), while \(obstacle.path) "
-                + (isDenied
-                    ? "is not this user's to write to" : "cannot be used: \(String(cString: strerror(obstacle.code)))"),
-            expected: "a path where the daemon's user may write", advice: "the daemon cannot start as this user")
+            found: "\(SettingsProblem.quoted(path)), while \(obstacle.path) \(why)",
+            expected: "a path where the daemon's user may write",
+            advice: obstacle.code == EROFS ? "the daemon cannot start" : "the daemon cannot start as this user")
         if isDenied { warnings.append(problem) } else { problems.append(problem) }
     }
 

@@ -13,7 +13,9 @@ enum StartFailure {
         case let error as StoreError where error.code == .unusableDirectory && !error.message.contains("cache.path"):
             CommandFailure(
                 "the cache cannot be opened: \(sentence(error.message))",
-                advice: "give this user the directory, or name another one in `cache.path`")
+                advice: error.message.contains(String(cString: strerror(EROFS)))
+                    ? "its file system is read-only: make it writable, or name a directory elsewhere in `cache.path`"
+                    : "give this user the directory, or name another one in `cache.path`")
         case let error as StoreError: CommandFailure(sentence(error.message))
         case let error as IOError: explained(error)
         default: error

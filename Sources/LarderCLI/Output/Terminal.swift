@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ArgumentParser
 import Glibc
 import Larder
 
@@ -85,9 +86,14 @@ struct CommandFailure: Error, CustomStringConvertible {
 
     /// A problem of the daemon (RFC 9457) as a message of a command: the finding, and the next step.
     init(problem: JSONValue?, status: Int) {
-        let text = problem?["detail"]?.string ?? problem?["title"]?.string ?? "the daemon answered \(status)"
-        self.init(CommandFailure.clause(text), advice: (problem?["advice"]?.string).map(CommandFailure.clause))
+        if let text = problem?["detail"]?.string ?? problem?["title"]?.string {
+            self.init(CommandFailure.clause(text), advice: (problem?["advice"]?.string).map(CommandFailure.clause))
+        } else {
+            self.init(CommandFailure.noLarder(status), advice: "check the daemon's address")
+        }
         answered = status
+        // The daemon has understood its own words: what it does not understand was the user's.
+        if status == 400 { exitStatus = ExitCode.validationFailure.rawValue }
     }
 
     /// Has the exit status say that nothing matched where the daemon does not know the subject of `body`.
@@ -101,8 +107,14 @@ struct CommandFailure: Error, CustomStringConvertible {
         }
     }
 
+    /// A Larder says in each error what was wrong.
+    static func noLarder(_ status: Int) -> String {
+        "what answers with \(status), and without a reason, does not look like a Larder"
+    }
+
     static let notJSON = CommandFailure(
-        "the daemon's answer is not JSON", advice: "are the daemon and this command one version?")
+        "the answer is not JSON, and so does not look like a Larder's",
+        advice: "check the daemon's address, and that it and this command are one version")
 
     /// A sentence as a clause: without capital, full stop and typographic quotes.
     static func clause(_ sentence: String) -> String {

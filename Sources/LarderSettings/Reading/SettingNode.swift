@@ -72,7 +72,8 @@ package struct SettingNode: Sendable {
         case .map(let entries): return entries.isEmpty ? "an empty map" : "a map"
         case .scalar(let scalar):
             if scalar.isNull { return "nothing" }
-            guard showingText else { return "a text" }
+            // A secret may be a number, but nobody learns which.
+            guard showingText else { return !scalar.isQuoted && Double(scalar.text) != nil ? "a number" : "a text" }
             return SettingsProblem.quoted(scalar.written)
         }
     }

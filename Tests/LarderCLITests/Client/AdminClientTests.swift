@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ArgumentParser
 import Foundation
 import Glibc
 import Larder
@@ -39,12 +40,23 @@ struct AdminClientTests {
         }
     }
 
-    @Test func `a refusal without words is told by its status`() throws {
+    @Test(arguments: [(400, 64), (404, 1)] as [(Int, Int32)])
+    func `a parameter that the daemon does not understand was the user's`(status: Int, exit: Int32) throws {
+        let peer = try ScriptedPeer(answer: "HTTP/1.1 \(status) No\r\n\r\n{\"detail\": \"‘a’ is no pattern.\"}")
+        #expect {
+            try AdminClient(socket: peer.path).send(.get, "/-/resources?match=a")
+        } throws: { error in
+            Program.status(of: error).rawValue == exit
+        }
+    }
+
+    @Test func `a refusal without words is none of a Larder`() throws {
         let peer = try ScriptedPeer(answer: "HTTP/1.1 500 Oops\r\n\r\n")
         #expect {
             try AdminClient(socket: peer.path).send(.get, "/")
         } throws: { error in
-            "\(error)" == "the daemon answered 500"
+            "\(error)"
+                == "what answers with 500, and without a reason, does not look like a Larder; check the daemon's address"
         }
     }
 

@@ -96,7 +96,7 @@ struct DiagnosisTests {
             #"{"decision": "validate", "outcome": "asked each time", "stored": [{}], "toChangeThat": ["override"]}"#,
             "answer", "asked each time", "override"
         ),
-        ("load", 500, "nonsense", "origin", "the daemon answered 500", ""),
+        ("load", 500, "nonsense", "origin", "does not look like a Larder", ""),
         ("before", 200, "nonsense", "daemon", "not JSON", "one version"),
     ]) func `the first thing that fails is told with its cure, and nothing after it`(
         question: String, status: Int, answer: String, check: String, found: String, cure: String

@@ -441,6 +441,9 @@ struct MalformedConfigurationTests {
             label: "a text alone", yaml: "hello\n", line: 1, column: 1, setting: "", found: "a text",
             expected: "a map with " + topLevelKeys),
         Mistake(
+            label: "a number alone", yaml: "5\n", line: 1, column: 1, setting: "", found: "a number",
+            expected: "a map with " + topLevelKeys),
+        Mistake(
             label: "a key that is no text", yaml: "[a]: 1\n", line: 1, column: 1, setting: "",
             found: "a list or a map as a key", expected: "a text",
             advice: "a value that starts with `{` or `[` needs quotes around it"),

@@ -6,6 +6,7 @@ import LarderSettings
 import Testing
 
 @testable import LarderCLI
+@testable import LarderStores
 
 @Suite("Places where the daemon cannot write")
 struct PlacesTests {
@@ -22,6 +23,13 @@ struct PlacesTests {
         let problem = try #require(loaded.absent.first)
         #expect(problem.setting == name)
         #expect(problem.found.contains(found), "\(problem.found)")
+    }
+
+    @Test func `a read-only file system is no matter of permissions`() {
+        let error = StoreError(code: .unusableDirectory, message: "cannot make /a: Read-only file system")
+        #expect("\(StartFailure.explained(error))".contains("; its file system is read-only: "))
+        let other = StoreError(code: .unusableDirectory, message: "cannot make /a: Permission denied")
+        #expect("\(StartFailure.explained(other))".contains("; give this user the directory"))
     }
 
     @Test func `a directory that can be made is no obstacle`() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ArgumentParser
 import Foundation
 import LarderSettings
 import Testing
@@ -90,6 +91,18 @@ struct UsersTests {
         }
         #expect(throws: BoundedFile.Failure.notAFile) { try BoundedFile.read(pipe, limit: 10, .regular) }
         #expect(throws: CommandFailure.self) { try StoredUsers(path: pipe).read() }
+    }
+
+    @Test func `a configuration that names no file of users is named itself`() throws {
+        let fixture = try ConfigurationFixture("threads: 1\n")
+        let path = fixture.directory + "/larder.yaml"
+        let remove = try #require(
+            try Program.parseAsRoot(["user", "remove", "anna", "--config", path]) as? RemoveUser)
+        #expect {
+            try remove.users.users()
+        } throws: { error in
+            "\(error)".hasPrefix("the configuration \(path) names no file of users; name the daemon's with --config")
+        }
     }
 
     @Test func `a pipe is read up to where its writer has closed it`() throws {
