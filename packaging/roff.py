@@ -78,14 +78,17 @@ def tidy(lines):
             if not (line == ".PP" and index and lines[index - 1].startswith((".SH", ".SS")))]
 
 
+_COMMAND = re.compile(r"larder \S|\S+ .*\| larder \S")
+
+
 def prose(text):
-    """Paragraphs of a help text: those that are laid out in columns or indented stay as they are."""
+    """Paragraphs of a help text: those that are laid out in columns, indented or commands stay as they are."""
     lines = []
     if not text.strip():
         return lines
     for paragraph in re.split(r"\n\s*\n", text.strip("\n")):
         rows = paragraph.split("\n")
-        if any(re.search(r"^ {2,}|\S {2,}\S", row) for row in rows):
+        if any(re.search(r"^ {2,}|\S {2,}\S", row) for row in rows) or all(_COMMAND.match(row) for row in rows):
             lines += verbatim(rows)
         else:
             lines += [".PP", inline(" ".join(row.strip() for row in rows))]
