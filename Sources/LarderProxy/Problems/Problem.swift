@@ -99,7 +99,7 @@ package enum ProblemFormat: Sendable {
 extension Problem {
     /// The value of `Proxy-Status`, with the beginning of the detail (RFC 9209 §2.1.6).
     package var proxyStatus: String {
-        var details = String(detail.prefix(200))
+        var details = detail.count > 200 ? detail.prefix(199) + "…" : detail
         for (typographic, plain) in [("‘", "'"), ("’", "'"), ("…", "...")] {
             details = details.replacing(typographic, with: plain)
         }

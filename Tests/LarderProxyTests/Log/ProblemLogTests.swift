@@ -73,5 +73,9 @@ struct ProblemLogTests {
         var problem = refused
         problem.detail = "‘a’ is not there."
         #expect(problem.proxyStatus == "Larder; error=connection_refused; details=\"'a' is not there.\"")
+        let long = Problem(
+            status: 504, title: "T", proxyError: .connectionRefused, detail: String(repeating: "a", count: 201),
+            advice: "B.")
+        #expect(long.proxyStatus.hasSuffix("aaa...\""))
     }
 }
