@@ -69,7 +69,9 @@ struct ClientOptions: ParsableArguments {
         let content = try adminClient().send(
             .get, AdminClient.target(path, parameters), accept: "text/plain, application/problem+json")
         let lines = String(decoding: content, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
-        Terminal.write(lines.map { Outline.printable(String($0)) }.joined(separator: "\n"))
+        let width = Terminal.width
+        let shown = lines.map { WrappedLine.text(Outline.printable(String($0)), width: width) }
+        Terminal.write(shown.joined(separator: "\n"))
     }
 
     /// The client for the selected daemon.

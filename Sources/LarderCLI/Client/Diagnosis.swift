@@ -156,13 +156,20 @@ struct Diagnosis {
 
     // MARK: Words
 
-    func text(_ style: TextStyle) -> String {
+    func text(_ style: TextStyle, width: Int? = nil) -> String {
         checks.map { check in
-            let name = check.name + String(repeating: " ", count: max(1, 15 - check.name.count))
-            let line =
-                "\(check.isGood ? style.good("ok  ") : style.bad("FAIL"))  \(name)\(Outline.printable(check.found))\n"
-            return line + (check.cure.map { "      \(style.bold("cure"))           \(Outline.printable($0))\n" } ?? "")
+            let mark = check.isGood ? "ok  " : "FAIL"
+            let found = Diagnosis.line("\(mark)  \(check.name)", check.found, width).dropFirst(mark.count)
+            let cure = check.cure.map { Diagnosis.line("      cure", $0, width).dropFirst(10) }
+            return (check.isGood ? style.good(mark) : style.bad(mark)) + found
+                + (cure.map { "      \(style.bold("cure"))\($0)" } ?? "")
         }.joined()
+    }
+
+    /// The text behind a name, in a column of its own.
+    private static func line(_ name: String, _ text: String, _ width: Int?) -> String {
+        let gap = String(repeating: " ", count: max(1, 21 - name.count))
+        return WrappedLine.text(name + gap + Outline.printable(text), width: width, hang: name.count + gap.count) + "\n"
     }
 
     func json(of url: String) -> JSONValue {

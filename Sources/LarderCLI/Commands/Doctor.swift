@@ -25,7 +25,8 @@ struct Doctor: ParsableCommand {
         let url = Diagnosis.meantURL(url)
         let diagnosis = try Diagnosis(of: url) { try admin.ask($0, $1) }
         Terminal.write(
-            client.json ? diagnosis.json(of: url).description + "\n" : diagnosis.text(client.style))
+            client.json
+                ? diagnosis.json(of: url).description + "\n" : diagnosis.text(client.style, width: Terminal.width))
         if !diagnosis.isWell { throw ExitCode.failure }
     }
 }

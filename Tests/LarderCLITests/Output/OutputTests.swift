@@ -59,6 +59,18 @@ struct OutputTests {
     }
 
     @Test(arguments: [
+        ("The response is stored, and may be used.", "The response is\nstored, and may be\nused."),
+        ("  - One has to be here.", "  - One has to be\n    here."),
+        ("  12. One has to be here.", "  12. One has to be\n      here."),
+        ("  name  a value of words", "  name  a value of\n        words"),
+        ("GET http://a.test/a-long-path", "GET http://a.test/a-long-path"), ("short", "short"),
+    ])
+    func `a long line goes on below its beginning`(line: String, text: String) {
+        #expect(WrappedLine.text(line, width: 20) == text)
+        #expect(WrappedLine.text(line, width: nil) == line)
+    }
+
+    @Test(arguments: [
         (#"{"configuration": {"latest": {"accepted": false}}}"#, "the changed configuration was refused"),
         (#"{"configuration": {"latest": {"accepted": true, "takesRestart": ["listen"]}}}"#, "with a restart: listen"),
         (#"{"store": {"state": "reading only: no room"}}"#, "the cache on disk is reading only: no room"),
