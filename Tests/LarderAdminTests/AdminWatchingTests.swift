@@ -97,6 +97,20 @@ struct AdminWatchingTests {
         }
     }
 
+    @Test func `the list and a resource's own page count the same hits`() async throws {
+        try await AdminFixture.run { daemon async throws in
+            func hits() throws -> [Int?] {
+                let list = try daemon.get("/-/resources").json["resources"]?[0]
+                return [list?["hits"]?.int, try daemon.get("/-/resources?url=/api/a").json["hits"]?.int]
+            }
+            for _ in 0..<3 { _ = try daemon.get("/api/a") }
+            // Hits may be added up for a second.
+            try await eventually("they are counted") { try hits() == [2, 2] }
+            #expect(try daemon.command("POST", "/-/resource/wipe?url=/api/a&caches=keep").status == 200)
+            #expect(try hits() == [0, 0])
+        }
+    }
+
     @Test func `the past is told in steps`() async throws {
         try await AdminFixture.run { daemon async throws in
             daemon.daemon.history.sample(daemon.daemon.proxy)

@@ -84,7 +84,9 @@ struct ResourceDetails {
             ResourceLine(
                 url: key.url, service: service.name, partition: partition, variants: variants,
                 isLoading: !(memory?.loads.isEmpty ?? true), hasFailed: snapshot?.failure != nil,
-                isInMemory: !(snapshot?.variants.isEmpty ?? true), isOnDisk: !stored.isEmpty, hits: memory?.hits ?? 0,
+                isInMemory: !(snapshot?.variants.isEmpty ?? true), isOnDisk: !stored.isEmpty,
+                // As in the list: what is on disk alone has not answered anybody since.
+                hits: snapshot?.variants.isEmpty == false ? memory?.hits ?? 0 : 0,
                 isPinned: proxy.isPinned(subject, in: partition))
         ]
         await ResourceLine.addVersions(to: &lines, proxy)
