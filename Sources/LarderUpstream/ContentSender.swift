@@ -20,6 +20,10 @@ final class ContentSender {
     private(set) var hasBegun = false
     /// Whether the client has yet to send what comes next.
     private(set) var isAwaitingClient = false
+    /// Whether the response has begun.
+    var isBesideResponse = false
+    /// Whether nothing more is sent: all was, or the client or the origin is gone.
+    private(set) var hasEnded = false
     private let ended = Promise<Void>()
     private var onEnd: (() -> Void)?
     /// Octets still to be sent, when their number was announced.
@@ -64,16 +68,23 @@ final class ContentSender {
         proceed()
     }
 
-    /// Calls `action` once nothing more is sent: all was, or the client or the origin is gone.
-    func afterEnd(_ action: @escaping () -> Void) { onEnd = action }
+    /// Calls `action` once it has ended.
+    func afterEnd(_ action: @escaping () -> Void) {
+        if hasEnded { action() } else { onEnd = action }
+    }
 
-    /// Waits until nothing more is sent.
-    func end() async { await ended.value() }
+    /// Waits until it has ended; not for a client whose content is not wanted any more.
+    func end() async {
+        if !isStopped { await ended.value() }
+    }
 
     private func run() async {
         await mayBegin.value()
         hasBegun = !isStopped
         await sendAll()
+        // The origin's turn.
+        if !isStopped { connection.stream.setDeadline(after: silence) }
+        hasEnded = true
         ended.fulfil(())
         onEnd?()
         onEnd = nil
@@ -101,11 +112,12 @@ final class ContentSender {
                 return
             }
         }
-        if !isStopped { connection.stream.setDeadline(after: silence) }
     }
 
     private func fail(_ error: any Error) {
         guard !isStopped else { return }
+        // A client that sends nothing for long may still want what it is sent.
+        if isBesideResponse, (error as? IOError)?.code == .timedOut { return }
         failure = error
         connection.stream.close()
     }

@@ -150,7 +150,8 @@ package final class UpstreamPool {
                     .protocolError, "\(request.origin) switched protocols before the request had come to its end.")
             }
             let framing = try isSwitching ? .none : BodyFraming(response: head, to: request.head.method)
-            let goesOn = sender.map { !$0.isComplete && $0.hasBegun && !head.status.isError } ?? false
+            let goesOn =
+                sender.map { !$0.isComplete && $0.hasBegun && !$0.hasEnded && !head.status.isError } ?? false
             // Content that was not sent to its end makes the connection unusable for the next request.
             if let sender, !sender.isComplete, !goesOn {
                 sender.stop()

@@ -31,6 +31,7 @@ package final class UpstreamResponse {
         beside sender: ContentSender? = nil
     ) {
         self.sender = sender
+        sender?.isBesideResponse = true
         self.head = head
         self.framing = framing
         self.lease = lease
@@ -64,13 +65,16 @@ package final class UpstreamResponse {
     }
 
     /// Whether the request's content is still being sent.
-    package var isBesideRequest: Bool { sender.map { !$0.isComplete } ?? false }
+    package var isBesideRequest: Bool { sender.map { !$0.isComplete && !$0.hasEnded } ?? false }
+
+    /// Why the request's content ended early, where that broke off the response.
+    package var failureOfRequest: (any Error)? { sender?.failure }
 
     /// Ends the request's content.
     package func giveUpRequest() {
         guard isBesideRequest else { return }
         sender?.stop()
-        lease?.connection.spoil()
+        if isOver { lease?.close() } else { lease?.connection.spoil() }
     }
 
     /// Waits until no more of the request's content is sent.
@@ -151,7 +155,8 @@ package final class UpstreamResponse {
     }
 
     private func failed(_ error: any Error, _ lease: ConnectionLease) -> UpstreamError {
-        let failure = lease.failure(error, isHeadComplete: true)
+        // The origin is not to blame for a client that has left.
+        let failure = sender?.failure == nil ? lease.failure(error, isHeadComplete: true) : .aborted
         isBroken = true
         end(isClean: false)
         return failure

@@ -13,7 +13,7 @@ struct ContentTests {
 
     /// Content that a test hands out piece by piece.
     final class Source {
-        private var pieces: [Promise<Result<String?, ClientLeft>>] = []
+        private var pieces: [Promise<Result<String?, any Error>>] = []
         private var asked = 0
         private(set) var brought = 0
         private let trailers: Fields
@@ -24,14 +24,14 @@ struct ContentTests {
         }
 
         func fulfil(_ piece: String?) { fulfil(.success(piece)) }
-        func fail() { fulfil(.failure(ClientLeft())) }
+        func fail(_ error: any Error = ClientLeft()) { fulfil(.failure(error)) }
 
-        private func fulfil(_ result: Result<String?, ClientLeft>) {
+        private func fulfil(_ result: Result<String?, any Error>) {
             slot(brought).fulfil(result)
             brought += 1
         }
 
-        private func slot(_ index: Int) -> Promise<Result<String?, ClientLeft>> {
+        private func slot(_ index: Int) -> Promise<Result<String?, any Error>> {
             while pieces.count <= index { pieces.append(Promise()) }
             return pieces[index]
         }
@@ -226,6 +226,57 @@ struct ContentTests {
             #expect(try await next() == nil)
             await response.endOfRequest()
             #expect(test.statistics?.idle == 1)
+        }
+    }
+
+    @Test func `a connection is not kept for a response whose origin stopped reading before its end`() async throws {
+        try await Fixture.run { test in
+            let source = Source(["ab"])
+            let answer = test.send(try post(source.content(.chunked)))
+            let origin = try await test.accept()
+            _ = try await origin.head()
+            #expect(try await origin.octets(7) == "2\r\nab\r\n")
+            try await origin.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nokok")
+            let response = try await answer.value().get()
+            origin.stream.reset()
+            await test.settle()
+            for _ in 0..<2 { source.fulfil(String(repeating: "x", count: 100_000)) }
+            await response.endOfRequest()
+            _ = try? await response.text()
+            #expect(test.statistics?.active == 0 && test.statistics?.idle == 0)
+        }
+    }
+
+    @Test func `a client that stops sending beside a response may still get that`() async throws {
+        try await Fixture.run { test in
+            let source = Source(["ab"])
+            let answer = test.send(try post(source.content(.chunked)))
+            let origin = try await test.accept()
+            _ = try await origin.head()
+            #expect(try await origin.octets(7) == "2\r\nab\r\n")
+            try await origin.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok")
+            let response = try await answer.value().get()
+            source.fail(IOError(.timedOut, operation: "read a request's content"))
+            await response.endOfRequest()
+            #expect(response.failureOfRequest == nil)
+            try await origin.send("ok")
+            #expect(try await response.text() == "okok")
+            #expect(test.statistics?.active == 0 && test.statistics?.idle == 0)
+        }
+    }
+
+    @Test func `a client that leaves beside a response is not the origin's failure`() async throws {
+        try await Fixture.run { test in
+            let source = Source(["ab"])
+            let answer = test.send(try post(source.content(.chunked)))
+            let origin = try await test.accept()
+            _ = try await origin.head()
+            try await origin.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok")
+            let response = try await answer.value().get()
+            source.fail()
+            await #expect(throws: UpstreamError.self) { _ = try await response.text() }
+            #expect(response.failureOfRequest is ClientLeft)
+            #expect(test.statistics?.failures == 0 && test.statistics?.active == 0)
         }
     }
 

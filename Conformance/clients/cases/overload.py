@@ -174,11 +174,10 @@ def inside(context):
     # Full: a file of somebody else's takes what is left.
     expect_equal(fetch(daemon, origin, "/0"), (False, True), "on an empty disk")
     daemon.get("/-/resources")
-    with open(disk / "ballast", "wb") as ballast:
+    with open(disk / "ballast", "wb", buffering=0) as ballast:
         try:
             while True:
                 ballast.write(bytes(64 << 10))
-                ballast.flush()
         except OSError:
             pass
     start = len(daemon.log())

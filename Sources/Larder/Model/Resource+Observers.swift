@@ -105,7 +105,7 @@ extension Resource {
 
     /// Removes observers whose owners are gone.
     func removeOrphans() {
-        let gone = withProgram { $0.observers.owners }.filter { !$0.isAlive }
+        let gone = readProgram { $0?.observers.owners ?? [] }.filter { !$0.isAlive }
         guard !gone.isEmpty else { return }
         let removed = withProgram { program in
             let removed = program.observers.remove(gone)

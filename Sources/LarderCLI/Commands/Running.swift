@@ -62,6 +62,7 @@ struct Env: ParsableCommand {
 
     /// The lane of the variables, and its files.
     private static let laneName = "LARDER_LANE"
+    private static let proxyNames = ["http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"]
     private static let filesName = "LARDER_LANE_FILES"
 
     func run() throws {
@@ -106,8 +107,7 @@ struct Env: ParsableCommand {
     /// Ends the lane, and gives the variables the values that they had before.
     private func takeBack(_ environment: [String: String]) throws {
         if docker || systemd {
-            let names = ["http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"]
-            return Terminal.write(ProxyVariables.removal(of: names, in: form(environment)))
+            return Terminal.write(ProxyVariables.removal(of: Env.proxyNames, in: form(environment)))
         }
         if let id = environment[Env.laneName], !id.isEmpty {
             // The lane may have ended already.
@@ -116,6 +116,12 @@ struct Env: ParsableCommand {
         }
         let former = FormerVariables(in: environment)
         guard !former.isEmpty else {
+            // Those of a version that remembered nothing.
+            let own = ["LARDER_PROXY", Env.laneName].filter { environment[$0] != nil }
+            if !own.isEmpty {
+                let names = Env.proxyNames + own + [Env.filesName].filter { environment[$0] != nil }
+                return Terminal.write(ProxyVariables.removal(of: names, in: form(environment)))
+            }
             return Terminal.writeError("larder: nothing to take back: `larder env` has set no variables here")
         }
         Terminal.write(former.restoration(in: form(environment)))

@@ -179,6 +179,7 @@ final class InboundSender {
     }
 
     private func discard(_ response: UpstreamResponse) async throws {
+        response.giveUpRequest()
         if try await !response.readAhead(upTo: InboundSender.discardLimit) { response.abort() }
     }
 
@@ -191,6 +192,7 @@ final class InboundSender {
         guard let rule = decorators.refresh, rule.onStatus.contains(response.head.status), !hasRenewed, isRepeatable
         else { return nil }
         // The refusal is read first: connections still carrying one would leave none for the refresh.
+        response.giveUpRequest()
         guard try await response.readAhead(upTo: InboundSender.discardLimit) else { return nil }
         let refresher = TokenRefresher(context: context, service: service, rule: rule)
         guard await refresher.renew(), let current = refresher.current else { return nil }

@@ -130,6 +130,7 @@ final class RequestContent {
     /// Goes on beside the final response. False where a `100 Continue` is on its way, which must not come behind that.
     func goOn() -> Bool {
         goesOn = !isAsking
+        if goesOn { isContinueExpected = false }
         return goesOn
     }
 

@@ -78,11 +78,25 @@ struct Forwarding: ExchangeStep {
         // Before the client gets the response: a client that has seen a write succeed must not get earlier state.
         let promotion = await settlement.settle(
             response.head, repeatable, isForAnotherPartition: sender?.isForAnotherPartition ?? false)
-        try await answer(with: response, promotion, by: sender)
-        guard goesOn else { return }
-        await response.endOfRequest()
+        guard goesOn else { return try await answer(with: response, promotion, by: sender) }
+        let outcome = await answerBesideRequest(with: response, promotion, by: sender)
         await exchange.stopContent()
         await settlement.settleAgain(response.head)
+        if let cause = response.failureOfRequest { throw cause is IOError ? ClientGone() : cause }
+        try outcome.get()
+    }
+
+    /// Answers the client while the rest of its request's content is sent, to the end of both.
+    private func answerBesideRequest(
+        with response: UpstreamResponse, _ promotion: Promotion?, by sender: InboundSender?
+    ) async -> Result<Void, any Error> {
+        do {
+            try await answer(with: response, promotion, by: sender)
+            await response.endOfRequest()
+            return .success(())
+        } catch {
+            return .failure(error)
+        }
     }
 
     /// Answers the client with the response, or with a stored one in its place.
@@ -187,8 +201,8 @@ struct Forwarding: ExchangeStep {
         } else if let content = request.content {
             inbound.content = .stream(
                 content.framing, next: { try await content.next() }, trailers: { content.trailers })
-            inbound.whenContentIsAtHand = { content.whenAtHand($0) }
         }
+        if let content = request.content { inbound.whenContentIsAtHand = { content.whenAtHand($0) } }
         inbound.onInterim = { [writer] interim in
             // The sender of the request would mistake the client's failure for the origin's.
             do { try await writer.relayInterim(interim) } catch { throw ClientGone() }

@@ -33,7 +33,6 @@ struct WriteSettlement {
     ) async -> Promotion? {
         guard !request.head.method.isSafe, !request.onlyReads else { return nil }
         let effect = effect(of: response, isContentKept: content?.isWhole ?? (request.content == nil))
-        if !effect.groups.isEmpty { context.proxy.invalidate(groups: effect.groups, origin: request.uri.origin) }
         await apply(effect)
         if isForAnotherPartition, effect.sequel != .reload { return nil }
         switch effect.sequel {
@@ -73,6 +72,7 @@ struct WriteSettlement {
     }
 
     private func apply(_ effect: WriteEffect) async {
+        if !effect.groups.isEmpty { context.proxy.invalidate(groups: effect.groups, origin: request.uri.origin) }
         forget(effect.unusable)
         if !effect.patterns.isEmpty { await context.proxy.forget(effect.patterns, of: service) }
     }

@@ -155,7 +155,8 @@ extension CachePolicy {
     /// - Parameter explicit: the origin's lifetime.
     func forPersonal(_ directives: CacheControl.Response, _ explicit: Freshness.Lifetime?) -> CachePolicy {
         guard role == .shared, expirationMode == .override || expirationMode == .floor,
-            !directives.flags.contains(.isPublic), explicit.map({ $0.duration <= .zero }) ?? true
+            !directives.flags.contains(.isPublic),
+            directives.flags.contains(.noCache) || explicit.map({ $0.duration <= .zero }) ?? true
         else { return self }
         var policy = self
         policy.expirationMode = .fallback

@@ -65,6 +65,13 @@ struct StorabilityTests {
             "nor is one that sets a cookie", Input(response: .ok("Set-Cookie: a=b"), policy: overriding),
             .doNotStore(.cacheable)),
         Case(
+            "nor where the origin has each use validated",
+            Input(response: .ok("Cache-Control: max-age=0", "Set-Cookie: a=b"), policy: overriding),
+            .doNotStore(.cacheable)),
+        Case(
+            "by configuration, where the origin lets others use it",
+            Input(response: .ok(fresh, "Set-Cookie: a=b"), policy: overriding), .store(.explicit(.maxAge), .durable)),
+        Case(
             "by configuration, where the origin calls it public",
             Input(request: .get("Cookie: a=b"), response: .ok("Cache-Control: public"), policy: overriding),
             .store(.marked, .durable)),

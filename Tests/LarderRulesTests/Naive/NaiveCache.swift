@@ -51,7 +51,8 @@ struct NaiveCache {
             entry.request.has("cookie") || entry.request.has("authorization") && !policy.storesAuthorized
         guard policy.isShared, isPersonal, ["override", "floor"].contains(policy.mode),
             !directives(entry.response).permits("public"),
-            (explicitLifetime(entry.response, entry.responseTime) ?? 0) <= 0
+            directives(entry.response).isUnqualified("no-cache")
+                || (explicitLifetime(entry.response, entry.responseTime) ?? 0) <= 0
         else { return self }
         var cache = self
         cache.policy.mode = "fallback"
@@ -137,7 +138,9 @@ struct NaiveCache {
         if response.status == 206, !request.has("range") || contentRange(response) == nil { return "content-range" }
         if vary(response, request) == nil { return "vary" }
         let isCacheable =
-            isOverridden && !looksPersonal(request, response) || explicit || directives.permits("public")
+            isOverridden && !looksPersonal(request, response)
+            || explicit && !outlastsCookie(request, response, responseTime)
+            || directives.permits("public")
             || (!policy.isShared && directives.isUnqualified("private"))
             || (!looksPersonal(request, response)
                 && [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501].contains(response.status))
@@ -146,6 +149,16 @@ struct NaiveCache {
             response.status >= 400
             && (response.status >= 500 || isOverridden || (!explicit && isRetryTimed(response, responseTime)))
         return isTransient ? "store memory" : "store durable"
+    }
+
+    /// Where the origin lets nobody else use what came with a cookie unasked, a configured lifetime does not either.
+    private func outlastsCookie(_ request: NaiveMessage, _ response: NaiveMessage, _ responseTime: Int) -> Bool {
+        var anonymous = response
+        anonymous.drop(["set-cookie"])
+        guard looksPersonal(request, response), !looksPersonal(request, anonymous), policy.expirationTime != nil,
+            ["override", "floor"].contains(policy.mode), !directives(response).permits("public")
+        else { return false }
+        return directives(response).isUnqualified("no-cache") || (explicitLifetime(response, responseTime) ?? 0) <= 0
     }
 
     /// Whether a shared cache takes a response for one user's, where nobody says how long it lasts.
