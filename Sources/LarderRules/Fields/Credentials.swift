@@ -50,8 +50,8 @@ package enum Credentials {
     private static func isUnregisteredOne(_ spelling: UnsafeRawBufferPointer) -> Bool {
         let octets = spelling.lazy.map(ASCII.lowercased)
         if octets.starts(with: "sec-".utf8) { return false }
-        // npm's random number of one command.
-        if octets.elementsEqual("npm-session".utf8) { return false }
+        // npm's random number of one command, and how a user would log in, if one did.
+        if octets.elementsEqual("npm-session".utf8) || octets.elementsEqual("npm-auth-type".utf8) { return false }
         let words = octets.split { $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
         for (index, word) in words.enumerated() {
             if endings.contains(where: { word.count >= $0.count && word.suffix($0.count).elementsEqual($0) }) {

@@ -26,7 +26,7 @@ struct CredentialsTests {
         "If-None-Match", "Idempotency-Key", "X-Cache-Key", "traceparent", "X-Request-Id", "DNT",
         "Upgrade-Insecure-Requests",
         "Priority", "Range", "Keyboard", "X-Monkey", "Authority", "X-Amz-Date", "Accept-Language",
-        "npm-session",
+        "npm-session", "npm-auth-type",
     ])
     func `others are not taken for them`(name: String) {
         guard let name = FieldName(name) else { return }
