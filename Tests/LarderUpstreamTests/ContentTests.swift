@@ -53,6 +53,19 @@ struct ContentTests {
         try UpstreamRequest.to("/", .post, fields: fields).with { $0.content = content }
     }
 
+    /// A request whose content has begun, and what its origin has answered to that.
+    private func begun(
+        in test: Fixture, answered: String
+    ) async throws -> (source: Source, origin: FarEnd, response: UpstreamResponse) {
+        let source = Source(["ab"])
+        let answer = test.send(try post(source.content(.chunked)))
+        let origin = try await test.accept()
+        _ = try await origin.head()
+        #expect(try await origin.octets(7) == "2\r\nab\r\n")
+        try await origin.send(answered)
+        return (source, origin, try await answer.value().get())
+    }
+
     @Test func `content of a known length follows the head as it is`() async throws {
         try await Fixture.run { test in
             let response = try await test.exchange(try post(Source(["ab", "", "cde", nil]).content(.length(5)))) {
@@ -157,13 +170,8 @@ struct ContentTests {
 
     @Test func `an answer before the content is complete is taken, and the rest not sent`() async throws {
         try await Fixture.run { test in
-            let source = Source(["ab"])
-            let answer = test.send(try post(source.content(.chunked)))
-            let origin = try await test.accept()
-            _ = try await origin.head()
-            #expect(try await origin.octets(7) == "2\r\nab\r\n")
-            try await origin.send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig")
-            let response = try await answer.value().get()
+            let (source, origin, response) = try await begun(
+                in: test, answered: "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig")
             #expect(response.head.status == 413)
             source.fulfil("cd")
             source.fulfil(nil)
@@ -198,13 +206,8 @@ struct ContentTests {
 
     @Test func `what an origin makes of content comes back while more of it is sent`() async throws {
         try await Fixture.run { test in
-            let source = Source(["ab"])
-            let answer = test.send(try post(source.content(.chunked)))
-            let origin = try await test.accept()
-            _ = try await origin.head()
-            #expect(try await origin.octets(7) == "2\r\nab\r\n")
-            try await origin.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nAB\r\n")
-            let response = try await answer.value().get()
+            let (source, origin, response) = try await begun(
+                in: test, answered: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nAB\r\n")
             func next() async throws -> String? {
                 try await response.nextChunk().map { $0.withBytes { String(decoding: $0, as: UTF8.self) } }
             }
@@ -231,13 +234,8 @@ struct ContentTests {
 
     @Test func `a connection is not kept for a response whose origin stopped reading before its end`() async throws {
         try await Fixture.run { test in
-            let source = Source(["ab"])
-            let answer = test.send(try post(source.content(.chunked)))
-            let origin = try await test.accept()
-            _ = try await origin.head()
-            #expect(try await origin.octets(7) == "2\r\nab\r\n")
-            try await origin.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nokok")
-            let response = try await answer.value().get()
+            let (source, origin, response) = try await begun(
+                in: test, answered: "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nokok")
             origin.stream.reset()
             await test.settle()
             for _ in 0..<2 { source.fulfil(String(repeating: "x", count: 100_000)) }
@@ -249,13 +247,8 @@ struct ContentTests {
 
     @Test func `a client that stops sending beside a response may still get that`() async throws {
         try await Fixture.run { test in
-            let source = Source(["ab"])
-            let answer = test.send(try post(source.content(.chunked)))
-            let origin = try await test.accept()
-            _ = try await origin.head()
-            #expect(try await origin.octets(7) == "2\r\nab\r\n")
-            try await origin.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok")
-            let response = try await answer.value().get()
+            let (source, origin, response) = try await begun(
+                in: test, answered: "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok")
             source.fail(IOError(.timedOut, operation: "read a request's content"))
             await response.endOfRequest()
             #expect(response.failureOfRequest == nil)
@@ -267,12 +260,8 @@ struct ContentTests {
 
     @Test func `a client that leaves beside a response is not the origin's failure`() async throws {
         try await Fixture.run { test in
-            let source = Source(["ab"])
-            let answer = test.send(try post(source.content(.chunked)))
-            let origin = try await test.accept()
-            _ = try await origin.head()
-            try await origin.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok")
-            let response = try await answer.value().get()
+            let (source, _, response) = try await begun(
+                in: test, answered: "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok")
             source.fail()
             await #expect(throws: UpstreamError.self) { _ = try await response.text() }
             #expect(response.failureOfRequest is ClientLeft)
@@ -282,13 +271,8 @@ struct ContentTests {
 
     @Test func `a response that is given up ends the content`() async throws {
         try await Fixture.run { test in
-            let source = Source(["ab"])
-            let answer = test.send(try post(source.content(.chunked)))
-            let origin = try await test.accept()
-            _ = try await origin.head()
-            try await origin.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-            let response = try await answer.value().get()
-            #expect(try await origin.octets(7) == "2\r\nab\r\n")
+            let (source, origin, response) = try await begun(
+                in: test, answered: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
             response.abort()
             source.fulfil("cd")
             await response.endOfRequest()

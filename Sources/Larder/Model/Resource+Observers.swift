@@ -32,12 +32,7 @@ extension Resource {
     /// Removes `owner` from all observers of this resource; those without another owner are no longer notified.
     public func removeObservers(ownedBy owner: AnyObject?) {
         guard let owner else { return }
-        let removed = withProgram { program in
-            let removed = program.observers.removeOwner(owner)
-            updateKeepAlive(program)
-            return removed
-        }
-        tellStopped(removed.observers)
+        remove { $0.removeOwner(owner) }
     }
 
     // MARK: Observers with a token
@@ -107,10 +102,13 @@ extension Resource {
     func removeOrphans() {
         let gone = readProgram { $0?.observers.owners ?? [] }.filter { !$0.isAlive }
         guard !gone.isEmpty else { return }
+        remove { $0.remove(gone) }
+    }
+
+    private func remove(_ body: (inout ObserverList) -> ObserverList.Removed) {
         let removed = withProgram { program in
-            let removed = program.observers.remove(gone)
-            updateKeepAlive(program)
-            return removed
+            defer { updateKeepAlive(program) }
+            return body(&program.observers)
         }
         tellStopped(removed.observers)
     }

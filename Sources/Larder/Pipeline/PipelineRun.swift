@@ -188,7 +188,7 @@ struct PipelineRun: Sendable {
         }
         guard case .failure(var error) = result else { return result }
         guard case .success(let entity) = input else {
-            // Later transformers make nothing of its own of it.
+            // In a later transformer's words it is still about that.
             if case .failure(let former) = input, former.isAboutInput { error.isAboutInput = true }
             return .failure(error)
         }
