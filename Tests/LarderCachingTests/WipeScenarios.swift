@@ -139,4 +139,34 @@ struct WipeScenarios {
             #expect(scene.origin.seen.count == before + users.count)
         }
     }
+
+    @Test(arguments: [("wipe", "wiped"), ("invalidate", "invalidated")])
+    func `an operator reaches a URL in each service that covers it`(action: String, counted: String) async throws {
+        try await Scenario.run(onDisk: true) {
+            $0.admin.token = Secret("token")
+            $0.add("wide", at: $1.url("/")) { $0.mount = "/wide/" }
+            $0.add("narrow", at: $1.url("/v1/")) { $0.mount = "/narrow/" }
+        } _: { (scene) async throws in
+            scene.origin.answer { _ in .ok(Self.fresh, content: "old") }
+            let paths = ["/wide/v1/a", "/narrow/a"]
+            func ask(_ path: String) async throws -> String {
+                let client = try await scene.client(path)
+                try await client.send("GET \(path) HTTP/1.1", "Host: localhost")
+                let text = try await client.response().text
+                await client.close()
+                return text
+            }
+            for path in paths { #expect(try await ask(path) == "old") }
+            #expect(try await scene.state("/v1/a")["alsoIn"]?.array?.compactMap(\.string) == ["wide"])
+            scene.origin.answer { _ in .ok(Self.fresh, content: "new") }
+            // A path of the gateway names one service.
+            #expect(try await change(scene, "/-/resource/\(action)?url=/wide/v1/a").text.contains("\"\(counted)\": 1"))
+            #expect(try await ask(paths[0]) == "new")
+            #expect(try await ask(paths[1]) == "old")
+            let all = try await change(scene, "/-/resource/\(action)?url=\(scene.url("/v1/a"))")
+            #expect(all.text.contains("\"\(counted)\": 2"))
+            scene.origin.answer { _ in .ok(Self.fresh, content: "newer") }
+            for path in paths { #expect(try await ask(path) == "newer") }
+        }
+    }
 }

@@ -32,36 +32,28 @@ extension AdminPages {
                 return OwnResponse(json: ["wiped": counts.json])
             },
             "/-/resource/invalidate": .changing { request, proxy in
-                let subject = try proxy.subject(of: AdminParameters(request, known: ["url"]).required("url"))
-                let many = ManyResources(proxy: proxy, selection: .partitions(subject), walkers: walkers)
-                let count = await proxy.invalidate(subject) + (try await many.invalidate()).most
-                return OwnResponse(json: ["url": .string(subject.url), "invalidated": .integer(count)])
+                let resource = try OneResource(AdminParameters(request, known: ["url"]), proxy, walkers)
+                let count = try await resource.invalidate()
+                return OwnResponse(json: ["url": .string(resource.url), "invalidated": .integer(count)])
             },
             "/-/resource/wipe": .changing { request, proxy in
                 let parameters = try AdminParameters(request, known: ["url", "caches", "pinned", "dryRun"])
                 let keepsStored = try parameters.choice("caches", of: ["remove", "keep"], default: "remove") == "keep"
-                let subject = try proxy.subject(of: parameters.required("url"))
-                let sparesPins = try !keepsStored && !parameters.includesPinned()
-                if sparesPins, proxy.isPinned(subject, in: .shared) { throw Problem.pinned(subject.url) }
-                let many = ManyResources(
-                    proxy: proxy, selection: .partitions(subject), walkers: walkers, sparesPins: sparesPins)
+                let resource = try OneResource(
+                    parameters, proxy, walkers, sparesPins: !keepsStored && !parameters.includesPinned())
                 if try parameters.isDryRun() {
-                    let details = ResourceDetails(subject: subject, proxy: proxy, walkers: walkers)
-                    let count = try await details.partCount()
-                    return OwnResponse(json: ["url": .string(subject.url), "wouldWipe": .integer(count)])
+                    let count = try await resource.partCount()
+                    return OwnResponse(json: ["url": .string(resource.url), "wouldWipe": .integer(count)])
                 }
-                let others = try await many.wipe(keepsStored: keepsStored)
-                let count = await proxy.wipe(subject, keepsStored: keepsStored) + others.most
-                if !keepsStored, !sparesPins { await proxy.unpin(subject) }
-                var answer: JSONObject = ["url": .string(subject.url), "wiped": .integer(count)]
-                if others.pinned > 0 { answer["pinned"] = .integer(others.pinned) }
+                let counts = try await resource.wipe(keepsStored: keepsStored)
+                var answer: JSONObject = ["url": .string(resource.url), "wiped": .integer(counts.most)]
+                if counts.pinned > 0 { answer["pinned"] = .integer(counts.pinned) }
                 return OwnResponse(json: .object(answer))
             },
             "/-/resource/cancel": .changing { request, proxy in
-                let subject = try proxy.subject(of: AdminParameters(request, known: ["url"]).required("url"))
-                let many = ManyResources(proxy: proxy, selection: .partitions(subject), walkers: walkers)
-                let count = proxy.cancelLoads(of: subject) + (try await many.cancelLoads())
-                return OwnResponse(json: ["url": .string(subject.url), "cancelled": .integer(count)])
+                let resource = try OneResource(AdminParameters(request, known: ["url"]), proxy, walkers)
+                let count = try await resource.cancelLoads()
+                return OwnResponse(json: ["url": .string(resource.url), "cancelled": .integer(count)])
             },
             "/-/resource/load": .changing { try await load($0, $1, onlyIfNeeded: false) },
             "/-/resource/load-if-needed": .changing { try await load($0, $1, onlyIfNeeded: true) },
@@ -72,11 +64,8 @@ extension AdminPages {
         _ request: OwnRequest, _ proxy: Proxy, _ walkers: WorkerPool
     ) async throws -> OwnResponse {
         if request.parameter("url") != nil {
-            let subject = try proxy.subject(of: AdminParameters(request, known: ["url"]).required("url"))
-            guard let details = try await ResourceDetails(subject: subject, proxy: proxy, walkers: walkers).json()
-            else {
-                throw Problem.unknownResource(subject.url)
-            }
+            let resource = try OneResource(AdminParameters(request, known: ["url"]), proxy, walkers)
+            guard let details = try await resource.details() else { throw Problem.unknownResource(resource.url) }
             return OwnResponse(json: details)
         }
         let parameters = try AdminParameters(
@@ -192,8 +181,6 @@ extension AdminPages {
 }
 
 extension ManyResources.Counts {
-    /// Resources that are both in memory and on disk count once.
-    fileprivate var most: Int { max(memory, disk) }
     fileprivate var json: JSONValue {
         pinned == 0
             ? ["memory": .integer(memory), "disk": .integer(disk)]
@@ -214,7 +201,7 @@ extension AdminParameters {
 }
 
 extension Problem {
-    fileprivate static func pinned(_ url: String) -> Problem {
+    static func pinned(_ url: String) -> Problem {
         Problem(
             status: 409, title: "Pinned", proxyError: .proxyInternalResponse,
             detail: "\(url.prefix(500)) is pinned, so nothing was wiped.",

@@ -23,6 +23,9 @@ struct ManyResources {
         var disk = 0
         /// Pinned resources that were left.
         var pinned = 0
+
+        /// Resources that are both in memory and on disk count once.
+        var most: Int { max(memory, disk) }
     }
 
     /// Requires validation before each use. Counts resources in memory and variants on disk.

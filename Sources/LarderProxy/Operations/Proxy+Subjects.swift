@@ -45,6 +45,19 @@ extension Proxy {
         }
     }
 
+    /// The subjects of a change: the one `text` names, and, where it does not name a service, those under the same URL
+    /// in each other service that may have stored something for it.
+    package func subjects(of text: String) throws(Problem) -> [ResourceSubject] {
+        let named = try subject(of: text)
+        guard !named.form.namesService else { return [named] }
+        let holders = configuration.router.table.holders(of: named.uri)
+        return [named]
+            + holders.filter { $0.number != named.service.number }.map {
+                ResourceSubject(
+                    service: $0, form: named.form, uri: named.uri, spelling: named.spelling, content: named.content)
+            }
+    }
+
     /// The subject that has `key`; nil where its service is gone.
     package func subject(of key: ResourceKey) -> ResourceSubject? {
         configuration.router.table.numbered(key.serviceNumber).flatMap { ResourceSubject(key, $0) }
