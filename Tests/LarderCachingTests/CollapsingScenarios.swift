@@ -196,6 +196,22 @@ struct CollapsingScenarios {
         }
     }
 
+    @Test func `clients that want a stream from other places on do not share one`() async throws {
+        try await Scenario.run { (scene) async throws in
+            var streams: [(client: Wire, request: OriginRequest)] = []
+            for event in 1...2 {
+                let client = try await scene.client("after \(event)")
+                try await client.get(scene.url("/a"), "Last-Event-ID: \(event)")
+                streams.append((client, try await scene.origin.request()))
+            }
+            for (client, request) in streams {
+                let last = request["Last-Event-ID"] ?? ""
+                try await request.reply("Content-Type: text/event-stream", content: "id: \(last)0\n\n")
+                #expect(try await client.response().text == "id: \(last)0\n\n")
+            }
+        }
+    }
+
     @Test func `a request with credentials is nobody else's`() async throws {
         try await Scenario.run { (scene) async throws in
             let open = try await scene.client()

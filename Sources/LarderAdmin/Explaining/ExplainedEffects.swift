@@ -130,7 +130,8 @@ enum ExplainedEffects {
             facts.append(
                 Explanation.Fact(
                     name: "transformed", value: "not by today's configuration",
-                    note: "it would be made again of what is stored; the origin is not asked"))
+                    note: "it would be made again of what is stored, if the pipeline accepts that; the origin is "
+                        + "not asked"))
         } else if variant.rendition != nil {
             let tag = variant.served.facts.eTag.map { ", with the tag \($0)" } ?? ""
             facts.append(

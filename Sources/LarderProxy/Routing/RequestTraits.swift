@@ -23,6 +23,8 @@ struct RequestTraits {
         static let proxyAuthorization = Presence(rawValue: 1 << 8)
         /// Sent by every browser in some form: its name, or that it accepts documents.
         static let browser = Presence(rawValue: 1 << 9)
+        /// From where on a client wants a stream of events.
+        static let lastEventID = Presence(rawValue: 1 << 10)
     }
 
     var method = MethodClass.get
@@ -55,6 +57,7 @@ struct RequestTraits {
             case .userAgent where value.starts(with: Self.browserName): presence.insert(.browser)
             case .accept where Self.namesDocuments(value): presence.insert(.browser)
             case .proxyAuthorization: presence.insert(.proxyAuthorization)
+            case .lastEventID: presence.insert(.lastEventID)
             case .upgrade: hasUpgrade = true
             case .expect: hasExpect = true
             default: break
@@ -110,7 +113,7 @@ struct RequestTraits {
     /// the client asks not to store it, and so expects the origin.
     func mayJoin(_ configuration: EffectiveConfiguration) -> Bool {
         let isConditional = has(.conditional) && !configuration.mayTransform
-        return !isConditional && !asksNotToStore
-            && presence.isDisjoint(with: configuration.sharesAuthorized ? [.range] : [.authorization, .range])
+        return !isConditional && !asksNotToStore && presence.isDisjoint(with: [.range, .lastEventID])
+            && (configuration.sharesAuthorized || !has(.authorization))
     }
 }
