@@ -21,10 +21,14 @@ package struct ContentCodings: Hashable, Sendable {
     /// The value of `Content-Encoding`; nil without codings.
     package var field: String? { names.isEmpty ? nil : names.joined(separator: ", ") }
 
+    /// More codings than anybody applies are not undone: each step may take as long as the first.
+    private static let limit = 4
+
     /// Decodes whole content from all of them, to at most `limit` octets in each step.
     ///
-    /// - Throws: `UnknownContentCoding`, or a `CodingError`.
+    /// - Throws: `TooManyContentCodings`, `UnknownContentCoding`, or a `CodingError`.
     package func decode(_ octets: [UInt8], limit: Int) throws -> [UInt8] {
+        guard names.count <= ContentCodings.limit else { throw TooManyContentCodings(count: names.count) }
         var octets = octets
         for name in names.reversed() {
             guard let coding = ContentCoding(token: name) else { throw UnknownContentCoding(name: name) }
@@ -40,6 +44,12 @@ package struct ContentCodings: Hashable, Sendable {
         while let last = rest.last, isBlank(last) { rest.removeLast() }
         return String(decoding: rest, as: UTF8.self)
     }
+}
+
+/// More content codings, one inside the other, than are undone.
+package struct TooManyContentCodings: Error, Hashable, Sendable, CustomStringConvertible {
+    package let count: Int
+    package var description: String { "the content is in \(count) codings, one inside the other; at most 4 are undone" }
 }
 
 /// An unknown content coding, because of which the content cannot be decoded.

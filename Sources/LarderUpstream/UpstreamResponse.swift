@@ -18,6 +18,7 @@ package final class UpstreamResponse {
     private let silence: Duration
     /// The sender of the rest of the request's content, where the response began before that was sent.
     private let sender: ContentSender?
+    private let replaced: UpstreamResponse?
     private var isOver = false
     /// Content that was received before it was read, from `heldStart` on.
     private var held: [ContentChunk] = []
@@ -31,6 +32,7 @@ package final class UpstreamResponse {
         beside sender: ContentSender? = nil
     ) {
         self.sender = sender
+        replaced = nil
         sender?.isBesideResponse = true
         self.head = head
         self.framing = framing
@@ -41,11 +43,14 @@ package final class UpstreamResponse {
     }
 
     /// A response that no origin sent.
-    package init(made head: ResponseHead, content: [ContentChunk]) {
+    ///
+    /// - Parameter replaced: the origin's, whose request's content may still be being sent.
+    package init(made head: ResponseHead, content: [ContentChunk], insteadOf replaced: UpstreamResponse? = nil) {
+        self.replaced = replaced
         self.head = head
         framing = .length(content.reduce(0) { $0 + UInt64($1.count) })
         lease = nil
-        sender = nil
+        sender = replaced?.sender
         silence = .zero
         decoder = FramingDecoder(.none, limits: ParseLimits())
         held = content
@@ -72,6 +77,7 @@ package final class UpstreamResponse {
 
     /// Ends the request's content.
     package func giveUpRequest() {
+        if let replaced { return replaced.giveUpRequest() }
         guard isBesideRequest else { return }
         sender?.stop()
         if isOver { lease?.close() } else { lease?.connection.spoil() }

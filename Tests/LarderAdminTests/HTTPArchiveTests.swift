@@ -234,4 +234,52 @@ struct HTTPArchiveTests {
             "\($0)".contains("more than 90 values")
         }
     }
+
+    @Test func `whatever a recording takes, its archive can be read`() throws {
+        var many = Self.exchange
+        for number in 0..<50 { many.fields.append("X-Many", "\(number)") }
+        for exchange in [Self.exchange, Self.binary, many] {
+            let entry = HTTPArchive.entry(exchange).octets
+            #expect(throws: Never.self) { try JSONValue(parsing: entry, valueLimit: exchange.valueCount) }
+        }
+        let recording = Recording(name: "one", valueLimit: 5 * many.valueCount)
+        for _ in 0..<20 { recording.add(many) }
+        #expect(recording.count == 5 && recording.omitted == 15)
+        let archive = HTTPArchive.json(recording).octets
+        #expect(
+            try HTTPArchive.recording("one", from: archive, valueLimit: 5 * many.valueCount + 100).exchanges
+                == recording.exchanges)
+    }
+
+    @Test func `content of control characters takes no more room in a file than in memory`() throws {
+        var exchange = Self.binary
+        exchange.content = [UInt8](repeating: 1, count: 30_000)
+        let archive = HTTPArchive.json(Recording(name: "one", [exchange])).octets
+        #expect(archive.count < 50_000)
+        #expect(try HTTPArchive.recording("one", from: archive).exchanges == [exchange])
+    }
+
+    @Test(arguments: ["2", "-1", "1e300", "9223372036854775807", "\"many\""])
+    func `an archive says how many requests are not in it`(text: String) throws {
+        let archive = #"{"log":{"creator":{"name":"Larder"},"entries":[],"_omitted":\#(text)}}"#
+        let recording = try HTTPArchive.recording("one", from: Array(archive.utf8))
+        recording.add(Self.binary)
+        #expect(recording.count == 1 && (0...1_000_000_000).contains(recording.omitted))
+        #expect((recording.omitted == 2) == (text == "2"))
+    }
+
+    @Test func `fields count towards the limit of a recording`() {
+        var exchange = Self.binary
+        for _ in 0..<60 { exchange.fields.append("X-Long", String(repeating: "x", count: 1_000)) }
+        #expect(Recording(name: "one", [exchange]).octets > 60_000)
+    }
+
+    @Test func `a replay remembers nothing of what was not recorded`() {
+        let replay = Replay(Recording(name: "one", [Self.binary]))
+        for number in 0..<100 {
+            #expect(replay.answer(to: "GET", "https://api.test/\(number)?token=x", Fields(), content: []) == nil)
+        }
+        #expect(replay.turns.withLock { $0.isEmpty })
+        #expect(replay.answer(to: "PUT", Self.binary.url, Fields(), content: Self.binary.requestContent) != nil)
+    }
 }

@@ -244,6 +244,18 @@ struct LaneScenarios {
         #expect(table.lane(lanes.last!.id) === lanes.last)
     }
 
+    @Test func `a lane that records stays when others are opened`() {
+        let table = LaneTable()
+        var options = Lane.Options()
+        options.recordingUse = .record(Recording(name: "one"))
+        let lane = table.open(options, at: Timestamp(nanoseconds: 0))
+        for number in 1...LaneTable.limit + 10 {
+            _ = table.open(Lane.Options(), at: Timestamp(nanoseconds: Int64(number)))
+        }
+        #expect(table.all.count == LaneTable.limit)
+        #expect(table.lane(lane.id) === lane)
+    }
+
     @Test func `a user who opens many lanes closes none of another's`() {
         let table = LaneTable()
         func open(_ owner: UInt32, _ number: Int) -> Lane {

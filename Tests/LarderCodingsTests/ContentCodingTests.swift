@@ -171,4 +171,17 @@ import Testing
     func `codings are found by their names`(_ token: String, _ coding: ContentCoding?) {
         #expect(ContentCoding(token: token) == coding)
     }
+
+    @Test func `content in more codings than anybody applies is not decoded`() throws {
+        var octets = Array("apples".utf8)
+        for count in 1...6 {
+            octets = try ContentCoding.gzip.encode(octets)
+            let codings = ContentCodings(Array(repeating: "gzip", count: count).joined(separator: ", "))
+            if count <= 4 {
+                #expect(try codings.decode(octets, limit: 1_000) == Array("apples".utf8))
+            } else {
+                #expect(throws: TooManyContentCodings.self) { try codings.decode(octets, limit: 1_000) }
+            }
+        }
+    }
 }

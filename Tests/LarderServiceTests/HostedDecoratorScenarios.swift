@@ -248,4 +248,29 @@ struct HostedDecoratorScenarios {
             #expect(seen.values == ["false -1", "true 5"])
         }
     }
+
+    @Test(arguments: [false, true])
+    func `a decorator that answers otherwise cuts no upload off`(isConfigured: Bool) async throws {
+        try await run { service in
+            guard isConfigured else { return }
+            service.configure {
+                $0.decorateRequests { _, request in
+                    request.chained { _ in .useResponse(ResponseInfo(.success(Self.entity("mine")))) }
+                }
+            }
+        } _: { (scene, _) async throws in
+            let client = try await scene.client()
+            let piece = String(repeating: "x", count: 600_000)
+            try await client.send("PUT \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 1200000")
+            async let first: Void = client.write(piece)
+            let request = try await scene.origin.request()
+            try await request.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            #expect(try await client.response().text == (isConfigured ? "mine" : "ok"))
+            try await first
+            async let rest: Void = client.write(piece)
+            #expect(try await request.content().text == piece + piece)
+            try await rest
+            request.finish()
+        }
+    }
 }

@@ -94,4 +94,15 @@ struct EntityWriterTests {
         #expect(await writer.read(at: 0, count: 1) == nil)
         await store.close()
     }
+
+    @Test func `content that comes an octet at a time is kept in few pieces`() async throws {
+        let directory = TemporaryDirectory()
+        let store = try openStore(directory)
+        let writer = begin(store, length: 3_000)
+        let octets = (0..<3_000).map { UInt8(truncatingIfNeeded: $0) }
+        for octet in octets { writer.append(ContentChunk([octet])) }
+        #expect(await writer.read(at: 0, count: 3_000)?.count ?? 0 >= 1_024)
+        #expect(await self.octets(of: writer, from: 0, to: 3_000) == octets)
+        await store.close()
+    }
 }

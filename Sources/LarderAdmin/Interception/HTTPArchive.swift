@@ -78,7 +78,9 @@ enum HTTPArchive {
     }
 
     private static func add(_ octets: [UInt8], to object: inout JSONObject, encoding: String) {
-        if let text = String(validating: octets, as: UTF8.self) {
+        // Control characters take six times their octets as text.
+        let isText = !octets.contains { $0 < 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D }
+        if isText, let text = String(validating: octets, as: UTF8.self) {
             object["text"] = .string(text)
         } else {
             object["text"] = .string(Base64Text.encoded(octets))
@@ -104,12 +106,14 @@ enum HTTPArchive {
 
     // MARK: Reading
 
-    /// The most JSON values of an archive: some 30,000 requests have as many, and they take 300 MB while they are read.
-    static let valueLimit = 2_000_000
+    /// The most JSON values of an archive, with those beside its entries.
+    static let valueLimit = Recording.valueLimit + 100
 
     /// Parses the output of `json`, or of another program. Every entry must be complete.
+    ///
+    /// - Parameter takesAll: whether an archive with more exchanges than a recording has room for is refused.
     static func recording(
-        _ name: String, from octets: [UInt8], valueLimit: Int = HTTPArchive.valueLimit
+        _ name: String, from octets: [UInt8], takesAll: Bool = false, valueLimit: Int = HTTPArchive.valueLimit
     ) throws -> Recording {
         let archive: JSONValue
         do throws(JSONSyntaxError) { archive = try JSONValue(parsing: octets, valueLimit: valueLimit) } catch {
@@ -119,7 +123,14 @@ enum HTTPArchive {
             throw Refusal(description: "it is no HTTP Archive: `log.entries` is missing")
         }
         let isOurs = archive["log"]?["creator"]?["name"]?.string == "Larder"
-        return Recording(name: name, try entries.enumerated().map { try exchange($1, at: $0, isOurs: isOurs) })
+        let omitted = isOurs ? archive["log"]?["_omitted"]?.int ?? 0 : 0
+        let recording = Recording(
+            name: name, try entries.enumerated().map { try exchange($1, at: $0, isOurs: isOurs) },
+            omitted: max(0, min(omitted, 1_000_000_000)))
+        guard !takesAll || recording.count == entries.count else {
+            throw Refusal(description: "it holds more than \(Recording.limit >> 20) MiB, or too many requests")
+        }
+        return recording
     }
 
     /// - Parameter isOurs: whether the content is as it was received. Other programs write it decoded.

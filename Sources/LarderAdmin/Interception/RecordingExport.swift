@@ -21,8 +21,9 @@ final class RecordingExport: OwnContent, @unchecked Sendable {
     private let walkers: WorkerPool
     private let isEnding: @Sendable () -> Bool
     private var rest: ArraySlice<RecordedExchange>
-    /// The octets of the exchanges so far, which an import will count in the same way.
+    /// The octets and values of the exchanges so far, which an import will count in the same way.
     private var octets = 0
+    private var values = 0
     private var omitted: Int
     private var hasBegun = false
     private var hasEnded = false
@@ -42,10 +43,11 @@ final class RecordingExport: OwnContent, @unchecked Sendable {
         if !hasBegun { piece += HTTPArchive.beginning.utf8 }
         while piece.count < RecordingExport.piece, let exchange = rest.popFirst() {
             guard !isEnding() else { throw Ending() }
-            let room = Recording.limit - octets
-            let made = try await walkers.run { () -> (entry: [UInt8], size: Int)? in
+            let (room, valuesLeft) = (Recording.limit - octets, Recording.valueLimit - values)
+            let made = try await walkers.run { () -> (entry: [UInt8], size: Int, values: Int)? in
                 let clean = exchange.withoutSecrets
-                return clean.size <= room ? (HTTPArchive.entry(clean).octets, clean.size) : nil
+                guard clean.size <= room, clean.valueCount <= valuesLeft else { return nil }
+                return (HTTPArchive.entry(clean).octets, clean.size, clean.valueCount)
             }
             guard let made else {
                 omitted += 1
@@ -53,6 +55,7 @@ final class RecordingExport: OwnContent, @unchecked Sendable {
             }
             if octets > 0 { piece.append(UInt8(ascii: ",")) }
             octets += made.size
+            values += made.values
             piece += made.entry
         }
         hasBegun = true

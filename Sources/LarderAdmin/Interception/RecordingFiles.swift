@@ -90,7 +90,8 @@ struct RecordingFiles: RecordingKeeping {
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw Failure(path: draft, code: errno) }
         var text = HTTPArchive.json(recording).description
-        var code: Int32 = 0
+        // A longer file would not be read again.
+        var code: Int32 = text.utf8.count > RecordingFiles.sizeLimit ? EFBIG : 0
         text.withUTF8 { octets in
             var written = 0
             while written < octets.count, code == 0 {

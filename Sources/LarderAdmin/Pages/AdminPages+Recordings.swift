@@ -49,10 +49,7 @@ extension AdminPages {
     ) async throws -> OwnResponse {
         do {
             let recording = try await walkers.run { () throws -> Recording in
-                let recording = try HTTPArchive.recording(name, from: octets)
-                guard recording.omitted == 0 else {
-                    throw HTTPArchive.Refusal(description: "it holds more than \(Recording.limit >> 20) MiB")
-                }
+                let recording = try HTTPArchive.recording(name, from: octets, takesAll: true)
                 try proxy.recordings.save(recording)
                 return recording
             }

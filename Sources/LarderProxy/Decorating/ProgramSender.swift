@@ -62,26 +62,28 @@ final class ProgramSender {
         request.abort.onAbortOfWhole { decorated.cancel() }
         let info = await decorated.start().response()
         guard !request.abort.isAborted else {
-            finish(choosing: nil)
+            finish(keeping: nil)
             throw ClientGone()
         }
         return try answer(info)
     }
 
     /// Gives up all attempts but one.
-    private func finish(choosing chosen: ProgramAttempt?) {
+    private func finish(keeping kept: ProgramAttempt?) {
         isOver = true
-        for attempt in attempts where attempt !== chosen { attempt.giveUp() }
+        for attempt in attempts where attempt !== kept { attempt.giveUp() }
         attempts = []
-        self.chosen = chosen?.result
-        // The content of the one that was chosen is still to come.
-        request.abort.onAbortOfWhole(chosen.map(\.abort).map { abort in { abort.abort() } })
+        // Its content is still to come, or that of its request still to be sent.
+        request.abort.onAbortOfWhole(kept.map(\.abort).map { abort in { abort.abort() } })
     }
 
     /// The response that `info` stands for; all others are discarded.
     private func answer(_ info: ResponseInfo) throws -> UpstreamResponse {
         let chosen = info.source.flatMap { source in attempts.first { $0.source === source } }
-        finish(choosing: chosen)
+        // A program that answers in its own words does not end an upload that the origin still reads.
+        let replaced = chosen == nil ? attempts.last { $0.result != nil && $0.response?.isBesideRequest == true } : nil
+        finish(keeping: chosen ?? replaced)
+        self.chosen = chosen?.result
         if let response = chosen?.response { return response }
         let entity: AnyEntity
         var status: Status?
@@ -115,7 +117,7 @@ final class ProgramSender {
                 .internalError, "A decorator of ‘\(service.name)’ answered with the status \(head.status.rawValue).",
                 advice: "Let it answer with a status from 200 to 599.")
         }
-        let made = UpstreamResponse(made: head, content: chunks)
+        let made = UpstreamResponse(made: head, content: chunks, insteadOf: replaced?.response)
         // It goes through no pipeline: decorators are behind it.
         self.chosen = ProcessedResponse(
             response: made, result: .untouched(info.response, as: wire), sealed: SealedContent())

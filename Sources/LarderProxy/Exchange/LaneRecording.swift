@@ -41,10 +41,11 @@ struct LaneRecording: ExchangeStep {
         }
     }
 
-    /// Looks the request up in the replay: long content is searched for secrets on another thread.
+    /// Looks the request up in the replay: content is searched for secrets on another thread, as there may be much more
+    /// of it once it is decoded.
     private func answer(_ replay: Replay, _ content: [UInt8]) async throws -> RecordedExchange? {
         let (method, url, fields) = (request.head.method.token, request.uri.string, request.head.fields)
-        guard content.count > 16 << 10 else { return replay.answer(to: method, url, fields, content: content) }
+        guard !content.isEmpty else { return replay.answer(to: method, url, fields, content: content) }
         do {
             return try await context.proxy.readers().run { replay.answer(to: method, url, fields, content: content) }
         } catch {

@@ -57,7 +57,8 @@ package final class EntityWriter: ContentReader {
             if length > core.settings.longestContent { return .refused(.tooLarge) }
             if let expectedLength, length > expectedLength { return .refused(.wrongLength) }
             guard core.queue.hold(chunk.count) else { return .refused(.queueFull) }
-            state.chunks.append(chunk)
+            // Not to a piece that is being written.
+            if state.chunks.count > state.writing { state.chunks.collect(chunk) } else { state.chunks.append(chunk) }
             state.length = length
             state.held += chunk.count
             if case .gathering = state.phase, length > Int64(core.settings.inlineLimit) { state.phase = .spooling }

@@ -47,6 +47,9 @@ package final class Lane: Sendable {
         state = Lock(LaneCounts(last: now))
     }
 
+    /// Whether its requests are recorded.
+    var records: Bool { if case .record = options.recordingUse { true } else { false } }
+
     package var counts: LaneCounts { state.withLock { $0 } }
 
     /// Whether it has been closed: connections that were opened in it may still be there.

@@ -4,7 +4,7 @@ package import LarderHTTP
 import LarderIO
 
 /// The open lanes. Bounded: the least recently used one is closed of the user who has most, so that no user can close
-/// those of others by opening many.
+/// those of others by opening many; one that records only after all that do not, as its recording is lost.
 package final class LaneTable: Sendable {
     static let limit = 256
     private let lanes = Lock<[String: Lane]>([:])
@@ -19,7 +19,10 @@ package final class LaneTable: Sendable {
             guard lanes.count > LaneTable.limit else { return }
             let byOwner = Dictionary(grouping: lanes) { $0.value.options.owner }
             let most = byOwner.values.max { $0.count < $1.count } ?? []
-            guard let oldest = most.min(by: { $0.value.counts.last < $1.value.counts.last }) else { return }
+            let oldest = most.min {
+                ($0.value.records ? 1 : 0, $0.value.counts.last) < ($1.value.records ? 1 : 0, $1.value.counts.last)
+            }
+            guard let oldest else { return }
             lanes.removeValue(forKey: oldest.key)?.end()
         }
         return lane

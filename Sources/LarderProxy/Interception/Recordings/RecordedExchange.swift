@@ -40,7 +40,16 @@ package struct RecordedExchange: Sendable, Equatable {
     }
 
     /// Octets that count towards the limit of a recording.
-    package var size: Int { requestContent.count + content.count + url.utf8.count + 512 }
+    package var size: Int {
+        requestContent.count + content.count + url.utf8.count + requestFields.octetCount + fields.octetCount + 512
+    }
+
+    /// At most as many JSON values as its archive has, with those inside of others: three for each line of a field and
+    /// parameter of the URL.
+    package var valueCount: Int {
+        let parameters = 1 + url.utf8.count { $0 == UInt8(ascii: "&") }
+        return 40 + 3 * (requestFields.count + fields.count + parameters)
+    }
 }
 
 /// Identifies a request in a recording: method, URL, range and content, octet for octet.

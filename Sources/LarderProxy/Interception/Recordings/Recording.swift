@@ -12,19 +12,26 @@ package final class Recording: Sendable {
         /// The indexes of the exchanges with a key, in order.
         var places: [RecordingKey: [Int]] = [:]
         var octets = 0
+        var values = 0
         var omitted = 0
     }
 
     /// The most octets of a recording in memory, and of the content of one message.
     package static let limit = 256 << 20
     package static let contentLimit = 32 << 20
+    /// The most JSON values of its archive: some 30,000 requests have as many, and they take 300 MB while they are read.
+    package static let valueLimit = 2_000_000
 
     package let name: String
+    private let valueLimit: Int
     private let state = Lock(State())
 
     /// - Parameter omitted: how many exchanges happened but are not among these.
-    package init(name: String, _ exchanges: [RecordedExchange] = [], omitted: Int = 0) {
+    package init(
+        name: String, _ exchanges: [RecordedExchange] = [], omitted: Int = 0, valueLimit: Int = Recording.valueLimit
+    ) {
         self.name = name
+        self.valueLimit = valueLimit
         state.withLock { $0.omitted = omitted }
         for exchange in exchanges { add(exchange) }
     }
@@ -33,11 +40,14 @@ package final class Recording: Sendable {
     package func add(_ exchange: RecordedExchange) {
         let key = exchange.key
         state.withLock { state in
-            guard state.octets + exchange.size <= Recording.limit else {
+            guard state.octets + exchange.size <= Recording.limit,
+                state.values + exchange.valueCount <= valueLimit
+            else {
                 state.omitted += 1
                 return
             }
             state.octets += exchange.size
+            state.values += exchange.valueCount
             state.places[key, default: []].append(state.exchanges.count)
             state.exchanges.append(exchange)
         }
@@ -51,6 +61,8 @@ package final class Recording: Sendable {
     package var octets: Int { state.withLock { $0.octets } }
     /// Exchanges that happened but are not in it.
     package var omitted: Int { state.withLock { $0.omitted } }
+
+    func contains(_ key: RecordingKey) -> Bool { state.withLock { $0.places[key] != nil } }
 
     /// The `turn`th exchange with that key, or the last if there are fewer.
     func exchange(_ key: RecordingKey, turn: Int) -> RecordedExchange? {
@@ -78,7 +90,7 @@ package final class Recording: Sendable {
 /// A recording that answers a lane's requests. Repeated requests get their responses in the recorded order.
 package final class Replay: Sendable {
     private let recording: Recording
-    private let turns = Lock<[RecordingKey: Int]>([:])
+    let turns = Lock<[RecordingKey: Int]>([:])
 
     package init(_ recording: Recording) { self.recording = recording }
 
@@ -96,7 +108,9 @@ package final class Replay: Sendable {
         return scrubbed == key ? nil : next(scrubbed)
     }
 
+    /// Turns are counted of what was recorded only: clients may ask for any number of other things.
     private func next(_ key: RecordingKey) -> RecordedExchange? {
+        guard recording.contains(key) else { return nil }
         let turn = turns.withLock { turns in
             defer { turns[key, default: 0] += 1 }
             return turns[key] ?? 0
