@@ -88,6 +88,29 @@ struct AfterWriteScenarios {
         }
     }
 
+    @Test func `RS-19 what is written while the response is there already is loaded again once all was sent`()
+        async throws
+    {
+        try await Self.run(.reload) { (scene) async throws in
+            scene.origin.answer(Self.reading)
+            _ = try await scene.get("/a")
+            let half = String(repeating: "x", count: 100_000)
+            let client = try await scene.client("the writer")
+            try await client.send("PATCH \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 200000")
+            async let first: Void = client.write(half)
+            let request = try await scene.origin.request()
+            try await request.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            #expect(try await client.response().text == "ok")
+            try await first
+            try await eventually("the reload has landed") { scene.origin.count(of: "/a") == 3 }
+            async let rest: Void = client.write(half)
+            #expect(try await request.content().text == half + half)
+            try await rest
+            request.finish()
+            try await eventually("the second reload has landed") { scene.origin.count(of: "/a") == 4 }
+        }
+    }
+
     @Test func `RS-23 EC-05 the content of a PUT stands for the resource in memory only`() async throws {
         try await Self.run(.override, onDisk: true) { (scene) async throws in
             scene.origin.answer(Self.reading)

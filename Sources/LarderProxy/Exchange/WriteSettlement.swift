@@ -62,7 +62,9 @@ struct WriteSettlement {
     /// stored meanwhile may be from before it.
     func settleAgain(_ response: ResponseHead) async {
         guard !request.head.method.isSafe, !request.onlyReads else { return }
-        await apply(effect(of: response, isContentKept: false))
+        let effect = effect(of: response, isContentKept: false)
+        await apply(effect)
+        if effect.sequel == .reload { reload() }
     }
 
     private func effect(of response: ResponseHead, isContentKept: Bool) -> WriteEffect {
