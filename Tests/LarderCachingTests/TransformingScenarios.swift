@@ -145,6 +145,22 @@ struct TransformingScenarios {
         }
     }
 
+    @Test(arguments: [false, true])
+    func `RFC 9110 §13.1.1 a write has the origin's tag for that of what its client got`(isRestarted: Bool) async throws
+    {
+        try await Self.run(Self.entry(Counting(runs: Recorder())), onDisk: true) { (scene) async throws in
+            scene.origin.answer { _ in .ok(Self.fresh, Self.json, "ETag: \"origin\"", content: "a") }
+            let tag = try await scene.get("/a")["ETag"] ?? ""
+            if isRestarted { try await scene.restart() }
+            let client = try await scene.client()
+            try await client.send(
+                "PUT \(scene.url("/a")) HTTP/1.1", "Host: x", "If-Match: \"other\", \(tag)", "Content-Length: 1",
+                content: "b")
+            #expect(try await client.response().status == 200)
+            #expect(scene.origin.seen.last?["If-Match"] == "\"other\", \"origin\"")
+        }
+    }
+
     @Test(arguments: ["no-transform", "type", "raw", "large", "grows"])
     func `HT-11 HT-13 what no transformer is for goes on as it came`(why: String) async throws {
         let runs = Recorder<String>()

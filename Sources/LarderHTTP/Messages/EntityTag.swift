@@ -96,3 +96,14 @@ package enum EntityTagList: Hashable, Sendable {
         }
     }
 }
+
+extension Fields {
+    /// Replaces entity tags in the lines with that name; `*` stays.
+    package mutating func replaceEntityTags(_ name: FieldName, by replacement: (EntityTag) -> EntityTag?) {
+        guard case .tags(let tags) = EntityTagList(name, in: self) else { return }
+        let replaced = tags.map { replacement($0) ?? $0 }
+        guard replaced != tags else { return }
+        remove(name)
+        Array(replaced.map(\.octets).joined(separator: Array(", ".utf8))).withUnsafeBytes { append(name, bytes: $0) }
+    }
+}

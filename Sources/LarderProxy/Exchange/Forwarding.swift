@@ -38,9 +38,7 @@ struct Forwarding: ExchangeStep {
         if let problem = answerLastHop() { throw problem }
         if reason == .method { try checkPassing(configuration) }
         try request.takeOriginPlace()
-        if lookup == nil, request.form.isGateway, configuration.mapsLinks, request.traits.has(.conditional) {
-            GatewayLinks(request: request, service: service).restoreConditions()
-        }
+        if lookup == nil, request.traits.has(.conditional) { await restoreConditions() }
         let abort = UpstreamAbort()
         defer { watch.stop() }
         try watch.start(whileAwaiting: .origin(abort))

@@ -42,13 +42,8 @@ struct GatewayLinks {
     }
 
     private func restoreTags(in name: FieldName) {
-        guard case .tags(let tags) = EntityTagList(name, in: request.head.fields) else { return }
         let digest = map.digest
-        let named = tags.map { (LinkTag.original(of: $0, digest: digest) ?? $0).octets }
-        request.head.fields.remove(name)
-        Array(named.joined(separator: Array(", ".utf8))).withUnsafeBytes {
-            request.head.fields.append(name, bytes: $0)
-        }
+        request.head.fields.replaceEntityTags(name) { LinkTag.original(of: $0, digest: digest) }
     }
 
     /// Starts mapping the links of the response's content, and adjusts its fields. Nil where there are none.

@@ -45,13 +45,7 @@ package enum CodedTag {
     /// Restores the origin's tags in the conditions of a request. `If-Range` stays: parts of one coding are no parts of
     /// another.
     package static func restoreConditions(in fields: inout Fields) {
-        for name in [FieldName.ifMatch, .ifNoneMatch] {
-            guard case .tags(let tags) = EntityTagList(name, in: fields), tags.contains(where: { split($0) != nil })
-            else { continue }
-            let restored = tags.map { (split($0)?.original ?? $0).octets }.joined(separator: Array(", ".utf8))
-            fields.remove(name)
-            Array(restored).withUnsafeBytes { fields.append(name, bytes: $0) }
-        }
+        for name in [FieldName.ifMatch, .ifNoneMatch] { fields.replaceEntityTags(name) { split($0)?.original } }
     }
 
     /// Replaces the tag in a 304 of the origin by the one that the client has for its content.
