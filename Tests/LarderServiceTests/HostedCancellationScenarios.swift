@@ -79,4 +79,25 @@ struct HostedCancellationScenarios {
     }
 
     private final class Owner: Sendable {}
+
+    @Test func `RS-17 a client's load that brings nothing for a program is followed by its own`() async throws {
+        try await run { (scene, service) async throws in
+            let resource = service.resource("/a")
+            scene.origin.answer { _ in .ok("Cache-Control: max-age=60", content: "old") }
+            _ = try await resource.load().entity()
+            scene.advance(.seconds(100))
+            scene.origin.answer { _ in nil }
+            let client = try await scene.client()
+            try await client.get(scene.url("/a"), "Authorization: Basic QTpC", "Cache-Control: no-cache")
+            let theirs = try await scene.origin.request()
+            try await eventually("it is loaded") { resource.isLoading }
+            let load = try #require(resource.loadIfNeeded())
+            try await theirs.reply("Cache-Control: private, max-age=60", content: "theirs")
+            #expect(try await client.response().text == "theirs")
+            try await scene.origin.request().reply("Cache-Control: max-age=60", content: "new")
+            let info = await load.response()
+            #expect(info.isNew)
+            #expect(try info.response.get().content as? [UInt8] == Array("new".utf8))
+        }
+    }
 }

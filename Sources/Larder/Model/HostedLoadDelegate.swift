@@ -95,6 +95,7 @@ final class HostedLoadDelegate: RequestDelegate {
 /// A request that waits for a load which a daemon's client began.
 final class ClientLoadDelegate: RequestDelegate {
     private let resource: Resource
+    /// Ends the waiting: for the client's load, or for the program's own.
     private let waiting = Lock<(@Sendable () -> Void)?>(nil)
 
     init(_ resource: Resource) { self.resource = resource }
@@ -104,9 +105,15 @@ final class ClientLoadDelegate: RequestDelegate {
     func startUnderlyingOperation(_ completion: RequestCompletion) {
         let isDone = Flag()
         let end = resource.observation { [self] event, state in
-            guard event != .requested, event != .observerAdded || !state.isLoading, isDone.raise() else { return }
+            let isOfAnother = (event == .observerAdded || event == .requestCancelled) && state.isLoading
+            guard event != .requested, !isOfAnother, isDone.raise() else { return }
             stop()
-            if let error = state.latestError {
+            if event == .requestCancelled, let own = resource.loadIfNeeded() {
+                // The response was for the client alone.
+                waiting.withLock { $0 = { own.cancel() } }
+                own.onCompletion { completion.complete($0) }
+                if completion.willBeIgnored { stop() }
+            } else if let error = state.latestError {
                 completion.complete(ResponseInfo(.failure(error)))
             } else if let data = state.latestData {
                 completion.complete(ResponseInfo(.success(data), isNew: event != .notModified))

@@ -37,7 +37,12 @@ final class LoadDelegate: RequestDelegate {
 
     private func askOrigin(_ completion: RequestCompletion) {
         guard !completion.willBeIgnored else { return }
-        if let id { resource.perform { program, _ in program.machine.loadAnnounced(id) } }
+        if let id {
+            resource.perform { program, _ in
+                program.machine.loadAsks(id)
+                return program.machine.loadAnnounced(id)
+            }
+        }
         let inner = resource.makeLoad(as: id, isTracked: false, onlyIfNeeded: true)
         let isWanted = status.withLock { status in
             guard !status.isCancelled else { return false }

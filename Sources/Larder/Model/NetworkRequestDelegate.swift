@@ -25,13 +25,16 @@ final class NetworkRequestDelegate: RequestDelegate {
     private let progress = TransferProgress()
     private let estimate: Lock<ProgressEstimate>
     private let task = Lock<Task<Void, Never>?>(nil)
+    /// The sent content as data of the resource, once a write has succeeded after which it is; shared with repetitions.
+    private let sent: Lock<AnyEntity?>
 
     /// Builds the request: configured fields, the caller's own changes, configured mutators.
     init(
         _ resource: Resource, target: TargetURI, method: Method, body: RequestBody, isConditional: Bool,
-        attempt: Int = 1,
+        attempt: Int = 1, sent: Lock<AnyEntity?> = Lock(nil),
         mutation: @escaping RequestMutation
     ) {
+        self.sent = sent
         self.resource = resource
         self.method = method
         self.body = body
@@ -67,13 +70,18 @@ final class NetworkRequestDelegate: RequestDelegate {
     /// The configured action on the resource after a successful write, if this request may change it.
     var afterWrite: Configuration.AfterWrite? { outgoing.method.isSafe ? nil : configuration.writtenAfterWrite }
 
-    /// The sent content as data of the resource: the result of the pipeline.
-    func sentEntity() -> AnyEntity? {
+    /// The sent content as data of the resource: the result of the pipeline. Nil before a write has succeeded, and where
+    /// another action follows it.
+    var sentEntity: AnyEntity? { sent.withLock { $0 } }
+
+    private func makeSentEntity() async -> AnyEntity? {
         guard let body = outgoing.body else { return nil }
         var entity = AnyEntity(content: body as any Sendable, timestamp: resource.service.clock.now)
         entity.fields[.contentType] = outgoing.fields[first: .contentType]
-        return try? run.process(.success(entity)).response.get()
+        let limit = configuration.transformTimeout
+        return try? await run.process(.success(entity), within: limit, clock: resource.service.clock).response.get()
     }
+
     var requestDescription: String { "\(outgoing.method) \(outgoing.url)" }
     var progressReportingInterval: Duration { configuration.progressReportingInterval }
 
@@ -102,7 +110,7 @@ final class NetworkRequestDelegate: RequestDelegate {
         NetworkRequestDelegate(
             resource, target: resource.url.target ?? outgoing.url, method: method, body: body,
             isConditional: isConditional,
-            attempt: attempt + 1, mutation: mutation)
+            attempt: attempt + 1, sent: sent, mutation: mutation)
     }
 
     func computeProgress() -> Double {
@@ -122,6 +130,10 @@ final class NetworkRequestDelegate: RequestDelegate {
             info = await exchange(unconditional)
         }
         let result = info ?? failure(NoLocalDataFor304())
+        if afterWrite?.action == .override, case .success = result.response {
+            let made = await makeSentEntity()
+            sent.withLock { $0 = made }
+        }
         resource.service.log(.network, "\(requestDescription) \(NetworkRequestDelegate.word(for: result))")
         return result
     }

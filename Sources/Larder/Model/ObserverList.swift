@@ -43,24 +43,24 @@ public struct ObserverIdentity: Hashable, Sendable {
 
 /// An observer that is a function.
 struct ClosureObserver: ResourceObserver {
-    let onProgress: @Sendable (Double) -> Void
-    let onStop: @Sendable () -> Void
     let body: @Sendable (Resource, ResourceEvent, ResourceState) -> Void
 
-    init(
-        onProgress: @escaping @Sendable (Double) -> Void = { _ in }, onStop: @escaping @Sendable () -> Void = {},
-        _ body: @escaping @Sendable (Resource, ResourceEvent, ResourceState) -> Void
-    ) {
-        self.onProgress = onProgress
-        self.onStop = onStop
-        self.body = body
-    }
+    init(_ body: @escaping @Sendable (Resource, ResourceEvent, ResourceState) -> Void) { self.body = body }
 
     func resourceChanged(_ resource: Resource, _ event: ResourceEvent, _ state: ResourceState) {
         body(resource, event, state)
     }
-    func resourceRequestProgress(for resource: Resource, progress: Double) { onProgress(progress) }
-    func stoppedObserving(_ resource: Resource) { onStop() }
+}
+
+/// An observer whose calls reach an actor later than they are made.
+protocol PostingObserver: ResourceObserver {
+    /// Raised when it is removed: calls on their way are not made any more.
+    var hasEnded: Flag { get }
+    /// The object that gets the calls, which keeps the observation if it is its own owner; nil for a function, and for
+    /// one that has been deallocated.
+    var target: (any Sendable & AnyObject)? { get }
+    /// Whether there is or was one.
+    var hasTarget: Bool { get }
 }
 
 /// The observers of one resource in the order they were added, each with the owners that keep it.
@@ -79,12 +79,43 @@ struct ObserverList: Sendable {
         let since: UInt64
     }
 
-    /// A strong reference while the observer has another owner, a weak one while it owns itself.
+    /// An observer, with a strong reference to its object while it has another owner, and a weak one while it owns itself.
+    ///
+    /// Its properties load references that may be the last: those that are loaded with the lock held are to be kept until
+    /// after it.
     struct Held: Sendable {
-        fileprivate var strong: (any ResourceObserver)?
-        fileprivate weak var weak: (any ResourceObserver & AnyObject)?
+        /// One that is no object itself: a function, or what forwards to the target of a `PostingObserver`.
+        private let value: (any ResourceObserver)?
+        private var strong: (any Sendable & AnyObject)?
+        private weak var own: (any ResourceObserver & AnyObject)?
 
-        var observer: (any ResourceObserver)? { strong ?? weak }
+        fileprivate init(_ observer: any ResourceObserver) {
+            if let own = observer as? any ResourceObserver & AnyObject {
+                value = nil
+                self.own = own
+            } else {
+                value = observer
+            }
+        }
+
+        private var forwarding: (any PostingObserver)? {
+            (value as? any PostingObserver).flatMap { $0.hasTarget ? $0 : nil }
+        }
+
+        /// The object that may be its own owner.
+        fileprivate var object: (any Sendable & AnyObject)? { own ?? forwarding?.target }
+
+        /// nil when it has been deallocated.
+        var observer: (any ResourceObserver)? {
+            guard let value else { return own }
+            return forwarding.map { $0.target != nil } ?? true ? value : nil
+        }
+
+        /// Calls on their way to an actor are not made any more.
+        func end() { (value as? any PostingObserver)?.hasEnded.raise() }
+
+        fileprivate mutating func hold() { strong = object }
+        fileprivate mutating func letGo() { strong = nil }
     }
 
     /// Owners are compared, never called, so their type does not matter.
@@ -100,16 +131,16 @@ struct ObserverList: Sendable {
     struct Added {
         /// The identifier of a new observer; nil for one that was there.
         var id: ID?
-        /// The one that was there, to be released after the lock.
-        fileprivate var known: (any ResourceObserver)?
+        /// To be released after the lock.
+        fileprivate var kept: [any Sendable] = []
     }
 
     /// The outcome of a removal.
     struct Removed {
-        /// The observers that were removed and still exist.
-        var observers: [any ResourceObserver] = []
-        /// Others, to be released after the lock.
-        fileprivate var kept: [any ResourceObserver] = []
+        /// The observers that were removed.
+        var observers: [Held] = []
+        /// To be released after the lock.
+        fileprivate var kept: [any Sendable] = []
     }
 
     /// In the order they were added; nil where one was removed, until there are too many such places.
@@ -132,43 +163,47 @@ struct ObserverList: Sendable {
     mutating func add(
         _ observer: any ResourceObserver, as identity: ObserverIdentity?, owner: Owner?, since: UInt64
     ) -> Added {
-        let object = observer as? any ResourceObserver & AnyObject
+        var held = Held(observer)
+        let object = held.object
         let isSelfOwned = object != nil && owner?.id == object.map(ObjectIdentifier.init)
+        var added = Added(kept: object.map { [$0] } ?? [])
         if let identity, let id = identities[identity], let position = positions[id] {
-            if let known = entries[position]?.observer.observer {
-                if let owner { add(owner, at: position, keeping: isSelfOwned ? nil : observer) }
-                return Added(known: known)
+            if let known = entries[position]?.observer, let observer = known.observer {
+                if let owner { add(owner, at: position, isHeld: !isSelfOwned) }
+                added.kept += [known, observer] as [any Sendable]
+                return added
             }
             // A deallocated object whose address has been reused.
-            _ = remove(id)
+            if let gone = remove(id) { added.kept.append(gone) }
         }
+        if !isSelfOwned { held.hold() }
         lastID += 1
         if let identity { identities[identity] = lastID }
         positions[lastID] = entries.count
         entries.append(
             Entry(
-                id: lastID, identity: identity, observer: Held(strong: isSelfOwned ? nil : observer, weak: object),
-                owners: owner.map { [$0] } ?? [], since: since))
-        return Added(id: lastID)
+                id: lastID, identity: identity, observer: held, owners: owner.map { [$0] } ?? [], since: since))
+        added.id = lastID
+        return added
     }
 
-    private mutating func add(_ owner: Owner, at position: Int, keeping observer: (any ResourceObserver)?) {
+    private mutating func add(_ owner: Owner, at position: Int, isHeld: Bool) {
         guard var entry = entries[position] else { return }
         // The same owner, or a deallocated one that had its address.
         entry.owners.removeAll { $0.id == owner.id }
         entry.owners.append(owner)
         // It has another owner now, so it must be retained.
-        if let observer { entry.observer.strong = observer }
+        if isHeld { entry.observer.hold() }
         entries[position] = entry
     }
 
     /// Removes one observer whatever its owners; returns it if it was there.
-    mutating func remove(_ id: ID) -> (any ResourceObserver)? {
+    mutating func remove(_ id: ID) -> Held? {
         guard let position = positions.removeValue(forKey: id), let entry = entries[position] else { return nil }
         entries[position] = nil
         if let identity = entry.identity, identities[identity] == id { identities[identity] = nil }
         if entries.count > 16, positions.count < entries.count / 2 { compact() }
-        return entry.observer.observer
+        return entry.observer
     }
 
     private mutating func compact() {
@@ -199,9 +234,9 @@ struct ObserverList: Sendable {
             if entry.owners.isEmpty {
                 if let observer = remove(entry.id) { removed.observers.append(observer) }
             } else {
-                if let object = entry.observer.weak {
+                if let object = entry.observer.object {
                     removed.kept.append(object)
-                    if entry.owners.map(\.id) == [ObjectIdentifier(object)] { entry.observer.strong = nil }
+                    if entry.owners.map(\.id) == [ObjectIdentifier(object)] { entry.observer.letGo() }
                 }
                 entries[position] = entry
             }

@@ -19,10 +19,13 @@ final class ProgramState {
     var machine = ResourceMachine()
     var observers = ObserverList()
     /// Loads that have a request of the library behind them.
-    var loadRequests: [(id: LoadID, request: Request)] = []
+    var loadRequests: [(id: LoadID, request: Request, isReported: Bool)] = []
     var allRequests: [Request] = []
     /// Pending notifications of observers, in order.
     private var outbox: [Notice] = []
+    /// Those that were dropped. They may have the last references to content, which is not released with the lock held:
+    /// the program's deinitializers run then.
+    private var dropped: [Notice] = []
     var frozen: [Method: FrozenConfiguration] = [:]
     /// Called when the cache check that runs is over.
     var checkWaiters: [@Sendable () -> Void] = []
@@ -50,9 +53,27 @@ final class ProgramState {
         return machine.loadFinished(load, outcome)
     }
 
-    /// Lets go of configurations before this version, and of any for nil.
-    func forgetConfiguration(before version: UInt64?) {
-        frozen = version.map { version in frozen.filter { $0.value.version >= version } } ?? [:]
+    /// The content of the state, to be kept until after the lock where it may be replaced.
+    var content: (AnyEntity?, RequestError?) { (machine.latestData, machine.latestError) }
+
+    /// Lets go of configurations before this version, and of any for nil. Returns them, to be released after the lock.
+    func forgetConfiguration(before version: UInt64?) -> [Method: FrozenConfiguration] {
+        defer { frozen = version.map { version in frozen.filter { $0.value.version >= version } } ?? [:] }
+        return frozen
+    }
+
+    /// The loads whose progress is not reported to the observers yet; from now on it is to be.
+    func takeUnreported() -> [Request] {
+        guard !observers.isEmpty else { return [] }
+        var unreported: [Request] = []
+        for index in loadRequests.indices where !loadRequests[index].isReported {
+            loadRequests[index].isReported = true
+            let request = loadRequests[index].request
+            if loadRequests.count(where: { $0.request === request && $0.isReported }) == 1 {
+                unreported.append(request)
+            }
+        }
+        return unreported
     }
 
     func snapshot(_ sequence: UInt64) -> ResourceState {
@@ -76,6 +97,7 @@ final class ProgramState {
     func append(_ notice: Notice) {
         if outbox.count >= ProgramState.outboxLimit {
             let late = outbox.prefix(outbox.count / 2)
+            dropped += late.filter { $0.only == nil }
             outbox.removeFirst(late.count)
             // Observers are owed the event that begins their observation.
             outbox.insert(contentsOf: late.filter { $0.only != nil }, at: 0)
@@ -83,7 +105,12 @@ final class ProgramState {
         outbox.append(notice)
     }
 
-    func nextNotice() -> Notice? { outbox.isEmpty ? nil : outbox.removeFirst() }
+    /// The next notification, with those that were dropped, which are to be released after the lock.
+    func nextNotice() -> (notice: Notice, dropped: [Notice])? {
+        guard !outbox.isEmpty else { return nil }
+        defer { dropped = [] }
+        return (outbox.removeFirst(), dropped)
+    }
 
     /// Takes the requests, and those who wait for caches: they end with what they are about.
     func takeRequests() -> Ended? {
@@ -122,9 +149,10 @@ extension Resource {
     func perform(
         _ body: (ProgramState, inout ResourceMemory.State) -> ResourceMachine.Transition
     ) -> ResourceMachine.Action? {
-        let (transition, isTold) = memory.withProgram(of: self) { program, state in
+        let (transition, isTold, _) = memory.withProgram(of: self) { program, state in
+            let former = program.content
             let transition = body(program, &state)
-            return (transition, program.enqueue(transition.events, &state.sequence))
+            return (transition, program.enqueue(transition.events, &state.sequence), former)
         }
         log(transition.events)
         if transition.action == .removeStored {

@@ -74,17 +74,16 @@ extension Resource {
         checkCaches()
         let identity = observer.observerIdentity
         let (added, loads) = memory.withProgram(of: self) { program, state -> (ObserverList.Added, [Request]) in
-            let isFirst = program.observers.isEmpty
             let added = program.observers.add(observer, as: identity, owner: owner, since: state.sequence)
             updateKeepAlive(program)
             guard let id = added.id else { return (added, []) }
             let update = ResourceUpdate(event: .observerAdded, state: program.snapshot(state.sequence))
             program.append(ProgramState.Notice(update: update, only: id))
-            return (added, isFirst ? program.loadRequests.map(\.request) : [])
+            return (added, program.takeUnreported())
         }
         guard let id = added.id else { return nil }
         service.log(.observers, "\(url): observer added")
-        for load in loads { load.onProgress { self.reportProgress($0) } }
+        report(loads)
         turns.post { self.deliver() }
         return id
     }
@@ -95,7 +94,7 @@ extension Resource {
             updateKeepAlive(program)
             return stopped
         }
-        if let stopped { tellStopped([stopped]) }
+        if let stopped { end([stopped]) }
     }
 
     /// Removes observers whose owners are gone.
@@ -110,23 +109,26 @@ extension Resource {
             defer { updateKeepAlive(program) }
             return body(&program.observers)
         }
-        tellStopped(removed.observers)
+        end(removed.observers)
     }
 
     private func updateKeepAlive(_ program: ProgramState) {
         program.keepAlive = program.observers.isEmpty ? nil : self
     }
 
-    private func tellStopped(_ observers: [any ResourceObserver]) {
-        guard !observers.isEmpty else { return }
+    /// Ends observations; tells the observers that still exist.
+    private func end(_ removed: [ObserverList.Held]) {
+        for held in removed { held.end() }
+        let count = removed.count { $0.observer != nil }
+        guard count > 0 else { return }
         if isRegistered, !memory.hasInterest { memory.reconsiderLoads() }
-        service.log(.observers, "\(url): \(observers.count) stopped observing")
-        turns.post { for observer in observers { observer.stoppedObserving(self) } }
+        service.log(.observers, "\(url): \(count) stopped observing")
+        turns.post { for held in removed { held.observer?.stoppedObserving(self) } }
     }
 
     /// Delivers pending notifications to the observers. Runs as a turn, so one at a time.
     func deliver() {
-        while let notice = withProgram({ $0.nextNotice() }) {
+        while let (notice, _) = withProgram({ $0.nextNotice() }) {
             if let only = notice.only {
                 tell(notice, withProgram { $0.observers[only] })
             } else {

@@ -82,7 +82,7 @@ extension Resource {
         perform { program, _ in
             let (id, transition) = program.machine.loadStarted()
             (request.delegate as? HostedLoadDelegate)?.setID(id, of: self)
-            program.loadRequests.append((id, request))
+            program.loadRequests.append((id, request, isReported: false))
             return transition
         }
         settle(request)
@@ -107,7 +107,7 @@ extension Resource {
             if let joined, program.hasClientLoad { return .some(joined) }
             let (id, _) = program.machine.loadStarted(isSilent: true)
             delegate.id = id
-            program.loadRequests.append((id, request))
+            program.loadRequests.append((id, request, isReported: false))
             program.allRequests.append(request)
             return .none
         }
@@ -166,7 +166,7 @@ extension Resource {
         write.onCompletion { info in
             switch info.response {
             case .success(let entity):
-                self.applyAfterWrite(afterWrite, sent: delegate.sentEntity(), response: entity)
+                self.applyAfterWrite(afterWrite, sent: delegate.sentEntity, response: entity)
             case .failure(let error) where error.status?.isError != true && error.cause as? InvalidURL == nil:
                 self.applyAfterWrite(
                     Configuration.AfterWrite(afterWrite.action == .none ? .none : .invalidate, also: afterWrite.also))
@@ -228,10 +228,12 @@ extension Resource {
 
     /// Has the outcome of a tracked load taken over when it is there.
     private func settle(_ request: Request) {
-        let isObserved = readProgram { $0?.observers.isEmpty == false }
-        if isObserved { request.onProgress { self.reportProgress($0) } }
+        report(withProgram { $0.takeUnreported() })
         request.onCompletion { info in self.finish(request, info) }
     }
+
+    /// Has the observers told how far loads are.
+    func report(_ loads: [Request]) { for load in loads { load.onProgress { self.reportProgress($0) } } }
 
     private func finish(_ request: Request, _ info: ResponseInfo) {
         // The adopted response replaces the one that a daemon's clients get.

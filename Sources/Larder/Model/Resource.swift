@@ -107,7 +107,7 @@ public final class Resource: Sendable {
         if frozen.hasProblems { service.reportProblems(of: frozen.configuration, for: url) }
         service.log(.configuration, "\(method) \(url): \(frozen.entries.joined(separator: "; "))")
         // A resource nothing else happens to keeps nothing: the set remembers what it computed.
-        if memory.isFollowed { withProgram { $0.frozen[method] = frozen } }
+        if memory.isFollowed { _ = withProgram { $0.frozen.updateValue(frozen, forKey: method) } }
         return frozen
     }
 

@@ -20,15 +20,17 @@ extension ResourceMemory {
     /// Lets go of a configuration before this version, and of any for nil: what it has (transformers, programs) must not
     /// outlast it here.
     package func forgetConfiguration(before version: UInt64?) {
-        state.withLock { state in
+        // The last references to what they have are released after the lock: the program's deinitializers run then.
+        _ = state.withLock { state in
             let (latest, value) = state.configuration
-            state.program?.forgetConfiguration(before: version)
+            let frozen = state.program?.forgetConfiguration(before: version)
             if let version {
                 if version > latest { state.configuration = (version, nil) }
             } else if value != nil {
                 // The next that its service may have, should it come back.
                 state.configuration = (latest + 1, nil)
             }
+            return (value, frozen)
         }
     }
 

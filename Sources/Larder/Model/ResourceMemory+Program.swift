@@ -153,12 +153,15 @@ extension ResourceMemory {
     /// Makes a transition, and has its events told later.
     private func transit(_ state: inout State, _ body: (ProgramState) -> ResourceMachine.Transition) {
         guard let program = state.program else { return }
+        let former = program.content
         let events = body(program).events
         let isTold = program.enqueue(events, &state.sequence)
         guard !events.isEmpty, let resource = program.resource else { return }
         resource.turns.postLater {
-            resource.log(events)
-            if isTold { resource.deliver() }
+            withExtendedLifetime(former) {
+                resource.log(events)
+                if isTold { resource.deliver() }
+            }
         }
     }
 

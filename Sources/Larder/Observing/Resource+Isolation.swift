@@ -48,50 +48,62 @@ extension Resource {
         owner: AnyObject, isolation: isolated any Actor,
         _ body: @escaping (Resource, ResourceEvent, ResourceState) -> Void
     ) -> Resource {
-        let (actor, body) = (isolation as any Actor, Confined(body))
-        let delivery = turns.delivery
-        return addObserver(
-            ClosureObserver { resource, event, state in
-                delivery.post(to: actor, isDroppable: event != .observerAdded) { _ in body.value(resource, event, state)
-                }
-            }, owner: owner)
+        addObserver(ActorObserver(actor: isolation, delivery: turns.delivery, body: Confined(body)), owner: owner)
     }
 
     /// Adds an observer of the main actor that is its own owner: it is referenced weakly and called as long as it
     /// exists. Adding it again changes nothing.
     @discardableResult
     public func addObserver(_ observer: some MainActorObserver) -> Resource {
-        addObserver(MainActorAdapter(observer, turns.delivery, isHeld: false), owner: observer)
+        addObserver(MainActorAdapter(observer, turns.delivery), owner: observer)
     }
 
     /// Adds an observer of the main actor that is retained and called as long as `owner` exists and is not removed.
     @discardableResult
     public func addObserver(_ observer: some MainActorObserver, owner: AnyObject) -> Resource {
-        let isHeld = owner !== (observer as AnyObject)
-        return addObserver(MainActorAdapter(observer, turns.delivery, isHeld: isHeld), owner: owner)
+        addObserver(MainActorAdapter(observer, turns.delivery), owner: owner)
     }
 }
 
-/// Forwards calls to an observer of the main actor.
-private struct MainActorAdapter: ResourceObserver {
-    let observerIdentity: ObserverIdentity?
-    private let delivery: IsolatedDelivery
-    private let observer: @Sendable () -> (any MainActorObserver)?
+/// An observer that is a function for an actor.
+private struct ActorObserver: PostingObserver {
+    let actor: any Actor
+    let delivery: IsolatedDelivery
+    let body: Confined<(Resource, ResourceEvent, ResourceState) -> Void>
+    let hasEnded = Flag()
+    let hasTarget = false
+    var target: (any Sendable & AnyObject)? { nil }
 
-    init(_ observer: some MainActorObserver, _ delivery: IsolatedDelivery, isHeld: Bool) {
-        observerIdentity = ObserverIdentity(ObjectIdentifier(observer))
-        self.delivery = delivery
-        if isHeld {
-            self.observer = { observer }
-        } else {
-            self.observer = { [weak observer] in observer }
+    func resourceChanged(_ resource: Resource, _ event: ResourceEvent, _ state: ResourceState) {
+        let (body, hasEnded) = (body, hasEnded)
+        delivery.post(to: actor, isDroppable: event != .observerAdded) { _ in
+            if !hasEnded.isRaised { body.value(resource, event, state) }
         }
     }
+}
+
+/// Forwards calls to an observer of the main actor, which the list of observers keeps.
+private struct MainActorAdapter: PostingObserver {
+    let observerIdentity: ObserverIdentity?
+    let hasEnded = Flag()
+    let hasTarget = true
+    private let delivery: IsolatedDelivery
+    private weak var observer: (any MainActorObserver)?
+
+    init(_ observer: some MainActorObserver, _ delivery: IsolatedDelivery) {
+        observerIdentity = ObserverIdentity(ObjectIdentifier(observer))
+        self.delivery = delivery
+        self.observer = observer
+    }
+
+    var target: (any Sendable & AnyObject)? { observer }
 
     private func tell(isDroppable: Bool, _ body: @escaping @MainActor @Sendable (any MainActorObserver) -> Void) {
-        delivery.post(to: MainActor.shared, isDroppable: isDroppable) { _ in
+        let hasEnded = hasEnded
+        delivery.post(to: MainActor.shared, isDroppable: isDroppable) { [weak observer] _ in
+            guard !hasEnded.isRaised else { return }
             // Holds: this runs on the actor it was posted to.
-            MainActor.assumeIsolated { if let observer = observer() { body(observer) } }
+            MainActor.assumeIsolated { if let observer { body(observer) } }
         }
     }
 
@@ -103,7 +115,14 @@ private struct MainActorAdapter: ResourceObserver {
         tell(isDroppable: true) { $0.resourceRequestProgress(for: resource, progress: progress) }
     }
 
-    func stoppedObserving(_ resource: Resource) { tell(isDroppable: false) { $0.stoppedObserving(resource) } }
+    /// The last call: the observer exists until then, as nothing else may keep it any more.
+    func stoppedObserving(_ resource: Resource) {
+        guard let observer else { return }
+        delivery.post(to: MainActor.shared) { _ in
+            // Holds: this runs on the actor it was posted to.
+            MainActor.assumeIsolated { observer.stoppedObserving(resource) }
+        }
+    }
 }
 
 extension Resource {

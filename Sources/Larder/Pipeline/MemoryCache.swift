@@ -43,17 +43,21 @@ public final class MemoryCache<Content: Sendable>: EntityCache {
 
     /// Stores an entity, evicting another one if the cache is full.
     public func writeEntity(_ entity: Entity<Content>, for key: CacheSubject) {
-        state.withLock { state in
+        // Released after the lock: their content may have a deinitializer that uses the cache.
+        _ = state.withLock { state -> [Entity<Content>] in
             if let place = state.places[key] {
-                state.queue[place].entity = entity
-                return
+                defer { state.queue[place].entity = entity }
+                return [state.queue[place].entity]
             }
+            var evicted: [Entity<Content>] = []
             let hash = UInt64(bitPattern: Int64(key.hashValue))
             state.places[key] = state.queue.insert(Entry(subject: key, entity: entity), hash: hash, cost: 1)
             while state.places.count > limit, let place = state.queue.nextVictim(Self.takeUsed) {
                 let gone = state.queue.remove(place, isEvicted: true)
                 state.places[gone.entry.subject] = nil
+                evicted.append(gone.entry.entity)
             }
+            return evicted
         }
     }
 
@@ -68,10 +72,7 @@ public final class MemoryCache<Content: Sendable>: EntityCache {
 
     /// Removes an entity.
     public func removeEntity(for key: CacheSubject) {
-        state.withLock { state in
-            guard let place = state.places.removeValue(forKey: key) else { return }
-            state.queue.remove(place)
-        }
+        _ = state.withLock { state in state.places.removeValue(forKey: key).map { state.queue.remove($0) } }
     }
 
     private static func takeUsed(_ entry: inout Entry) -> EvictionQueue<Entry>.Standing {

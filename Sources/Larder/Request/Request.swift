@@ -281,7 +281,13 @@ public final class Request: Sendable {
             status.progress = min(computed, 1)
             return status.progressHooks
         }
-        if !hooks.isEmpty { turns.post { for hook in hooks { hook(min(computed, 1)) } } }
+        if !hooks.isEmpty {
+            turns.post {
+                // Not behind the 1 of a request that has been completed meanwhile.
+                guard self.state == .inProgress else { return }
+                for hook in hooks { hook(min(computed, 1)) }
+            }
+        }
         scheduleTick()
     }
 }

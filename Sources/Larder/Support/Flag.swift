@@ -6,6 +6,7 @@ final class Flag: Sendable {
     private let flag = Atomic(false)
 
     /// True for the first call only.
+    @discardableResult
     func raise() -> Bool { !flag.exchange(true, ordering: .acquiringAndReleasing) }
 
     var isRaised: Bool { flag.load(ordering: .acquiring) }

@@ -319,6 +319,67 @@ struct ResourceStateTests {
         await #expect(throws: RequestError.self) { try await numbers.load() }
         #expect(numbers.latestData == nil)
     }
+
+    /// Content of a program that looks at its resource when it goes.
+    private final class Looking: Sendable {
+        let resource: Resource
+        let seen: Recorder<String>
+
+        init(_ resource: Resource, _ seen: Recorder<String>) { (self.resource, self.seen) = (resource, seen) }
+
+        deinit {
+            seen("\(resource.latestData?.content is Looking)")
+            resource.removeObservers(ownedBy: self)
+        }
+    }
+
+    @Test func `content that is replaced may look at its resource while it goes`() async {
+        let resource = fixture.service.resource("a")
+        let seen = Recorder<String>()
+        func entity() -> AnyEntity {
+            Entity(
+                content: Looking(resource, seen) as any Sendable, contentType: "x/y", timestamp: Timestamp(seconds: 1))
+        }
+        resource.overrideLocalData(with: entity())
+        resource.overrideLocalData(with: entity())
+        fixture.reply("a", .text("loaded"))
+        await resource.load().response()
+        resource.overrideLocalData(with: entity())
+        resource.wipe()
+        while seen.count < 3 { await Task.yield() }
+    }
+
+    @Test func `RS-27 B-05 what is asked for after an invalidation makes up for it, whenever it was wanted`() async {
+        let resource = fixture.service.resource("a")
+        let cache = HeldCache()
+        fixture.service.configure { $0.pipeline[.parsing].cacheUsing(cache) }
+        let load = resource.loadIfNeeded()
+        await cache.isRead()
+        resource.invalidate()
+        fixture.reply("a", .text("new"))
+        cache.release()
+        _ = await load?.response()
+        #expect(resource.text == "new")
+        #expect(resource.isUpToDate)
+    }
+
+    /// An empty cache that is read for as long as the test says.
+    private final class HeldCache: EntityCache {
+        private let (reads, read) = AsyncStream.makeStream(of: Void.self)
+        private let (releases, releasing) = AsyncStream.makeStream(of: Void.self)
+
+        func isRead() async { for await _ in reads { return } }
+        func release() { releasing.finish() }
+
+        func key(for subject: CacheSubject) -> CacheSubject? { subject }
+        func readEntity(for key: CacheSubject) async throws -> Entity<String>? {
+            read.yield()
+            for await _ in releases {}
+            return nil
+        }
+        func writeEntity(_ entity: Entity<String>, for key: CacheSubject) {}
+        func removeEntity(for key: CacheSubject) {}
+    }
 }
 
 private struct Price: Sendable, Equatable { var amount: Int }

@@ -385,6 +385,29 @@ struct ServiceTests {
         #expect(seen.latestError == nil)
         #expect(recorder.events.last == "newData(network)")
     }
+
+    @Test(arguments: [Configuration.AfterWrite.Action.none, .reload, .promote, .override])
+    func `B-29 what was sent goes through the pipeline only to become the resource's data`(
+        _ action: Configuration.AfterWrite.Action
+    ) async {
+        let fixture = Fixture()
+        let seen = Recorder<String>()
+        fixture.service.configure {
+            $0.afterWrite = .init(action)
+            $0.pipeline[.cleanup].add(
+                ClosureTransformer("seen") { response in
+                    if case .success(let entity) = response { seen(entity.content as? String ?? "") }
+                    return response
+                })
+        }
+        fixture.reply("a", .text("loaded"))
+        fixture.transport.reply(.put, Fixture.url("a"), .text("replied"))
+        let item = fixture.service.resource("a")
+        await item.request(.put, text: "sent").response()
+        for load in item.loadRequests { await load.response() }
+        #expect(seen.values.contains("sent") == (action == .override))
+        #expect(item.text == "sent" || action != .override)
+    }
 }
 
 extension Result where Success == AnyEntity, Failure == RequestError {

@@ -145,4 +145,61 @@ struct IsolationTests {
         #expect(await contents.next() == "loaded")
         #expect(await resource.typed(as: String.self).contents().first { _ in true } == "loaded")
     }
+
+    @Test @MainActor func `OB-01 a screen in the place of one that is gone is told of its observation`() async throws {
+        let resource = Fixture().service.resource("a")
+        resource.overrideLocalData(with: .text("one"))
+        var former: ObjectIdentifier?
+        for _ in 0..<1_000 {
+            let screen = Screen()
+            resource.addObserver(screen)
+            if ObjectIdentifier(screen) == former {
+                await screen.waits(for: 1)
+                #expect(screen.shown == ["observerAdded one"])
+                return
+            }
+            former = ObjectIdentifier(screen)
+        }
+        Issue.record("no address was used again")
+    }
+
+    @Test(arguments: [false, true]) @MainActor
+    func `OB-02 a screen that owns itself and has another owner lives as long as either`(isOwnFirst: Bool) {
+        let resource = Fixture().service.resource("a")
+        var owner: Owner? = Owner()
+        weak var gone: Screen?
+        do {
+            let screen = Screen()
+            gone = screen
+            if isOwnFirst { resource.addObserver(screen) }
+            resource.addObserver(screen, owner: owner!)
+            if !isOwnFirst { resource.addObserver(screen) }
+        }
+        #expect(gone != nil)
+        owner = nil
+        resource.cancelLoadIfUnobserved()
+        #expect(gone == nil)
+    }
+
+    private final class Owner: Sendable {}
+
+    @Test(arguments: [false, true]) @MainActor
+    func `OB-06 nobody is called on an actor after they were removed there`(isClosure: Bool) async {
+        let fixture = Fixture()
+        let (resource, other) = (fixture.service.resource("a"), fixture.service.resource("b"))
+        let (screen, last) = (Screen(), Screen())
+        var calls = 0
+        if isClosure {
+            resource.addObserver(owner: screen, isolation: MainActor.shared) { _, _ in calls += 1 }
+        } else {
+            resource.addObserver(screen)
+        }
+        resource.overrideLocalData(with: .text("one"))
+        resource.removeObservers(ownedBy: screen)
+        // Told behind all that was on its way.
+        other.addObserver(last)
+        await last.waits(for: 1)
+        #expect(calls == 0 && screen.shown.isEmpty)
+        if !isClosure { while screen.stops == 0 { await Task.yield() } }
+    }
 }

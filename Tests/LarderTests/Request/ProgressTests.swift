@@ -146,4 +146,30 @@ struct ProgressTests {
         _ = await chain.response()
         #expect(reported.values.last == 1)
     }
+
+    @Test func `PG-03 progress is told once, however often observers come and go`() async {
+        fixture.service.configure { $0.progressReportingInterval = .seconds(1) }
+        let resource = fixture.service.resource("a")
+        let held = fixture.transport.hold(.get, Fixture.url("a"))
+        let recorder = EventRecorder()
+        var request: Request?
+        for _ in 0..<3 {
+            resource.addObserver(recorder, owner: recorder)
+            request = request ?? resource.load()
+            resource.removeObservers(ownedBy: recorder)
+        }
+        resource.addObserver(recorder, owner: recorder)
+        await held.sent()
+        for received in 1...4 {
+            held.progress {
+                $0.toReceive = 100
+                $0.received = received * 20
+            }
+            fixture.clock.advance(by: .seconds(1))
+        }
+        held.release()
+        _ = await request?.response()
+        #expect(Set(recorder.progress).count == recorder.progress.count)
+        #expect(recorder.progress.last == 1)
+    }
 }
