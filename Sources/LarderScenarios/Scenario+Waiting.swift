@@ -29,6 +29,10 @@ extension Scenario {
     /// A GET by a new client, and the end of the load that it caused: the client has the whole response a moment before
     /// others see it in the Resource.
     package func getStored(_ path: String, _ lines: String...) async throws -> WireMessage {
+        try await getStored(path, lines)
+    }
+
+    package func getStored(_ path: String, _ lines: [String]) async throws -> WireMessage {
         let response = try await get(path, lines)
         try await eventually("its load ends") { resource(path)?.memory.loads.isEmpty ?? true }
         return response

@@ -250,6 +250,20 @@ struct RedirectScenarios {
             try await Self.ask("Authorization", configured: hour, everyone: true) == ["/of/alice", "/of/alice"])
     }
 
+    @Test(arguments: [ExpirationMode.override, .floor], ["max-age=0", "no-cache, max-age=60"])
+    func `no configured lifetime makes a redirect another's that the origin wants to be asked for`(
+        mode: ExpirationMode, directives: String
+    ) async throws {
+        let hour = Expiration(time: .seconds(3600), mode: mode)
+        for field in ["Cookie", "X-Api-Key"] {
+            let texts = try await Self.ask(field, "Cache-Control: \(directives)", configured: hour)
+            #expect(texts == ["/of/alice", "/of/bob"])
+        }
+        let anonymous = try await Self.ask(
+            "Accept-Language", "Cache-Control: \(directives)", "Set-Cookie: s=1", configured: hour)
+        #expect(anonymous == ["/of/alice", "/of/bob"])
+    }
+
     @Test func `those who wait for the same redirects ask for themselves where these are not stored`() async throws {
         try await Self.run({ $0.url("/there") }) { (scene) async throws in
             scene.origin.answer { request in

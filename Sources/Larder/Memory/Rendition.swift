@@ -51,9 +51,8 @@ package struct Rendition: Sendable {
         policy.role = .private
         policy.codings = stored.recoding?.offered ?? []
         return StoredResponse(
-            requestMethod: stored.requestMethod, requestWasAuthorized: stored.requestWasAuthorized,
-            requestWasPersonal: stored.requestWasPersonal, requestHadCredentials: stored.requestHadCredentials,
-            variance: stored.variance, status: status, fields: stored.sharable(fields), requestTime: stored.requestTime,
+            requestMethod: stored.requestMethod, traces: stored.traces, variance: stored.variance, status: status,
+            fields: stored.sharable(fields), requestTime: stored.requestTime,
             responseTime: stored.responseTime, contentLength: length, policy: policy)
     }
 

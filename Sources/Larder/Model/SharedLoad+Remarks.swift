@@ -18,6 +18,8 @@ extension SharedLoad {
         package var received: Status?
         /// Whether the pipeline has made an error of the response, so that it is not stored.
         package var isRefused = false
+        /// Whether the origin's confirmation of a stored response has fields for the first client alone.
+        package var isForOne = false
 
         package init() {}
 

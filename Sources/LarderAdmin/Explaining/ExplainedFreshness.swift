@@ -80,7 +80,11 @@ enum ExplainedFreshness {
     private static func stale(_ stored: StoredResponse, _ situation: Situation) -> [Fact] {
         let facts = stored.facts
         if let prohibition = facts.staleProhibition {
-            return [Fact(name: "stale use", value: "never", note: "forbidden by \(prohibition.rawValue)")]
+            let note =
+                prohibition == .oneUsers
+                ? "it came with a client's credentials or a cookie, and the origin lets nobody use it unasked"
+                : "forbidden by \(prohibition.rawValue)"
+            return [Fact(name: "stale use", value: "never", note: note)]
         }
         let onError = facts.staleIfError ?? situation.policy.staleIfError
         return [

@@ -112,8 +112,9 @@ extension Proxy {
             method: stored.requestMethod, status: stored.status, fields: stored.fields,
             selectors: stored.variance.selectors.map { ArchivedEntity.Selector(name: $0.name, value: $0.value) },
             requestTime: stored.requestTime, responseTime: stored.responseTime,
-            wasAuthorized: stored.requestWasAuthorized, wasPersonal: stored.requestWasPersonal,
-            hadCredentials: stored.requestHadCredentials, standing: stored.standing, length: record.content.length)
+            wasAuthorized: stored.requestWasAuthorized, wasPersonal: stored.facts.isPersonal,
+            hadCredentials: stored.traces.contains(.anyCredential), standing: stored.standing,
+            length: record.content.length)
         let isRefused =
             configuration.router.table.hardWiredAnswer(to: uri, method: method, of: service, settled) != nil
         let isPersonal = entity.isPersonal(under: settled)

@@ -162,11 +162,14 @@ extension ArchivedEntity {
         case .doNotStore(let condition):
             throw ImportRefusal(description: "the configuration here does not store it (\(condition.rawValue))")
         }
+        var traces = policy.traces(of: request.fields)
+        traces.remove(.anyCredential)
+        if wasAuthorized { traces.insert(.authorization) }
+        if wasPersonal { traces.insert(.credentialBesideKey) }
+        if hadCredentials { traces.insert(.anyCredential) }
         return StoredResponse(
-            requestMethod: method, requestWasAuthorized: wasAuthorized,
-            requestWasPersonal: wasPersonal || policy.personalField(of: request.fields) != nil,
-            requestHadCredentials: hadCredentials,
-            variance: policy.variance(of: fields, to: request.fields), status: status, fields: fields,
+            requestMethod: method, traces: traces, variance: policy.variance(of: fields, to: request.fields),
+            status: status, fields: fields,
             requestTime: requestTime, responseTime: responseTime, contentLength: length, standing: standing,
             policy: policy)
     }

@@ -35,7 +35,7 @@ extension Load {
         }
         memory.retire(listed, as: .notModified)
         listed.shared?.conclude(.settled(answer), remarks)
-        share(answer)
+        if !remarks.isForOne { share(answer) }
         return answer
     }
 
@@ -60,7 +60,9 @@ extension Load {
             context.diskTier?.remove(variant, of: resource, service: service)
             ownCaches?.empty()
             return variant.with(stored, via: ProxyConfiguration.via)
-        case .unstored(let stored): return variant.with(stored, via: ProxyConfiguration.via)
+        case .unstored(let stored):
+            remarks.isForOne = true
+            return variant.with(stored, via: ProxyConfiguration.via)
         case .stale, .untouched:
             return nil
         }

@@ -121,7 +121,9 @@ struct LoadedAnswer: ExchangeStep {
             return try await serve(insteadOf: error, status) ? .answered : .decidedAnew
         case .settled(let variant):
             guard variant.stored.variance.matches(request.head.fields) else { return .passedOver(load) }
-            guard isLeader || isShared(variant.stored, with: load) else { return .askedAlone }
+            guard isLeader || !content.remarks.isForOne && isShared(variant.stored, with: load) else {
+                return .askedAlone
+            }
             return try await give(variant, content.remarks, isLeader: isLeader) ? .answered : .decidedAnew
         case .response(let response, let length, let stored):
             // For all who wait, not for the first alone: the others would only ask a failing origin again.

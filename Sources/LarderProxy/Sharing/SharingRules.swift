@@ -87,14 +87,12 @@ struct SharingRules: Sendable {
         return !isForNobody && stored.standing == .asReceived
             && stored.requestMethod == .get && length <= limit && !stored.fields.contains(.setCookie)
             && !stored.variance.selectors.contains { $0.value != nil && Credentials.isOne($0.name) }
-            && (isOwn
-                ? !stored.requestWasPersonal
-                : !SharingRules.neededCredentials(stored) || SharingRules.isForAll(stored, despite: request))
+            && (isOwn || !SharingRules.neededCredentials(stored) || SharingRules.isForAll(stored, despite: request))
     }
 
     /// Whether the origin saw credentials, so that its answer may be for their owners only.
     private static func neededCredentials(_ stored: StoredResponse) -> Bool {
-        stored.requestHadCredentials || stored.requestWasAuthorized || stored.requestWasPersonal
+        !stored.traces.isDisjoint(with: [.anyCredential, .authorization]) || stored.facts.isPersonal
     }
 
     /// Whether the answer to a request with `Authorization`, and no other credential, is for all caches (RFC 9111 §3.5).
@@ -130,7 +128,7 @@ struct SharingRules: Sendable {
             contentLength: entity.content.length, policy: policy)
         guard let stored = decoded, stored.isPartial == entity.isPart, stored.standing == .asReceived,
             isOwn
-                ? !stored.requestWasPersonal && policy.role == .private
+                ? policy.role == .private
                 : !neededCredentials(stored) || stored.requestWasAuthorized && stored.facts.allowsAuthorized,
             StoredResponseCoding.variantKey(stored.variance) == entity.variant, isPlausible(stored)
         else { return nil }

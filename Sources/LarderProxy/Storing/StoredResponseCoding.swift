@@ -10,13 +10,15 @@ import LarderStores
 /// and, for an incomplete response, the stored ranges, each with its length in front. Reading trusts nothing: octets
 /// that are not exactly what writing produces give nil, which is a miss.
 package enum StoredResponseCoding {
-    private static let version: UInt8 = 2
+    private static let version: UInt8 = 3
+    /// The version without `Flags.cookie`.
+    private static let earlier: UInt8 = 2
 
     private struct Flags: OptionSet {
         let rawValue: UInt8
         static let authorized = Flags(rawValue: 1)
-        /// Values of `Accept`-like fields are compared in a normal form: always.
-        static let normalised = Flags(rawValue: 2)
+        /// Always set in version 2.
+        static let cookie = Flags(rawValue: 2)
         static let stale = Flags(rawValue: 4)
         static let invalid = Flags(rawValue: 8)
         /// The stored ranges follow the fields.
@@ -25,6 +27,11 @@ package enum StoredResponseCoding {
         /// The pace of a stream follows the flags.
         static let paced = Flags(rawValue: 64)
         static let credentials = Flags(rawValue: 128)
+
+        static let traces: [(UserTraces, Flags)] = [
+            (.authorization, .authorized), (.credentialBesideKey, .personal), (.anyCredential, .credentials),
+            (.cookie, .cookie),
+        ]
     }
 
     /// The head of `stored` for the store. Times and content are stored beside it.
@@ -33,10 +40,8 @@ package enum StoredResponseCoding {
     package static func encode(_ stored: StoredResponse, pace: StreamPace? = nil) -> [UInt8] {
         var out = OctetWriter(room: OctetWriter.room(for: stored.fields) + 64 + (pace?.octets.count ?? 0))
         out.append(version)
-        var flags: Flags = .normalised
-        if stored.requestWasAuthorized { flags.insert(.authorized) }
-        if stored.requestWasPersonal { flags.insert(.personal) }
-        if stored.requestHadCredentials { flags.insert(.credentials) }
+        var flags: Flags = []
+        for (trace, flag) in Flags.traces where stored.traces.contains(trace) { flags.insert(flag) }
         if stored.standing == .stale { flags.insert(.stale) }
         if stored.standing == .invalid { flags.insert(.invalid) }
         if pace != nil { flags.insert(.paced) }
@@ -84,8 +89,7 @@ package enum StoredResponseCoding {
         _ octets: [UInt8], requestTime: Timestamp, responseTime: Timestamp, contentLength: Int64, policy: CachePolicy
     ) -> StoredResponse? {
         var reader = OctetReader(octets)
-        guard reader.byte() == version, let raw = reader.byte() else { return nil }
-        let flags = Flags(rawValue: raw)
+        guard let flags = flags(&reader) else { return nil }
         if flags.contains(.paced) {
             guard let run = reader.run(), StreamPace(stored: run, length: contentLength) != nil else { return nil }
         }
@@ -102,9 +106,9 @@ package enum StoredResponseCoding {
         }
         guard reader.isAtEnd else { return nil }
         return StoredResponse(
-            requestMethod: method, requestedRange: range, requestWasAuthorized: flags.contains(.authorized),
-            requestWasPersonal: flags.contains(.personal), requestHadCredentials: flags.contains(.credentials),
-            variance: variance, status: Status(rawValue: status), fields: fields, requestTime: requestTime,
+            requestMethod: method, requestedRange: range,
+            traces: UserTraces(Flags.traces.filter { flags.contains($0.1) }.map(\.0)), variance: variance,
+            status: Status(rawValue: status), fields: fields, requestTime: requestTime,
             responseTime: responseTime, contentLength: contentLength, extent: extent,
             standing: flags.contains(.invalid) ? .invalid : flags.contains(.stale) ? .stale : .asReceived,
             policy: policy)
@@ -113,10 +117,15 @@ package enum StoredResponseCoding {
     /// The pace of a stream in octets that `decode` accepts, if there is one.
     package static func pace(in octets: [UInt8], contentLength: Int64) -> StreamPace? {
         var reader = OctetReader(octets)
-        guard reader.byte() == version, let raw = reader.byte(), Flags(rawValue: raw).contains(.paced) else {
+        guard flags(&reader)?.contains(.paced) == true else { return nil }
+        return reader.run().flatMap { StreamPace(stored: $0, length: contentLength) }
+    }
+
+    private static func flags(_ reader: inout OctetReader) -> Flags? {
+        guard let found = reader.byte(), found == version || found == earlier, let raw = reader.byte() else {
             return nil
         }
-        return reader.run().flatMap { StreamPace(stored: $0, length: contentLength) }
+        return found == earlier ? Flags(rawValue: raw).subtracting(.cookie) : Flags(rawValue: raw)
     }
 
     private static func variance(_ reader: inout OctetReader) -> Variance? {

@@ -77,7 +77,7 @@ package enum AheadEligibility: Sendable, Equatable {
             guard Credentials.all(in: sent).allSatisfy(own.contains) else { return .ineligible(.credentials) }
         } else {
             // With one user, nothing tells whether a stored response is that user's.
-            guard policy.role == .shared, !stored.requestWasPersonal,
+            guard policy.role == .shared, !stored.facts.isPersonal,
                 !stored.requestWasAuthorized || own.contains(.authorization)
             else { return .ineligible(.credentials) }
         }

@@ -56,6 +56,7 @@ package struct FollowedRedirects {
         var flags: CacheControl.Response.Flags = []
         var left: Duration?
         var isAllowed = true
+        var dropped: Set<String> = []
         for hop in hops {
             let directives = CacheControl.Response(hop.head.fields, targets: policy.targets)
             flags.formUnion(directives.flags)
@@ -63,11 +64,14 @@ package struct FollowedRedirects {
             switch term(of: hop.head, beside: status, at: hop.time) {
             case .none: isAllowed = false
             case .unlimited: break
+            case .asked(let duration):
+                left = min(left ?? duration, duration)
+                // The final response calls itself so, and not what led there.
+                dropped.insert("public")
             case .limited(let duration): left = min(left ?? duration, duration)
             }
         }
         var added: [String] = []
-        var dropped: Set<String> = []
         if flags.contains(.noCache) { added.append("no-cache") }
         if flags.contains(.noTransform) { added.append("no-transform") }
         if !isAllowed || flags.contains(.isPrivate) { added.append("private") }
@@ -118,6 +122,8 @@ package struct FollowedRedirects {
         case none
         case unlimited
         case limited(Duration)
+        /// The same, and by others than its user not without asking.
+        case asked(Duration)
     }
 
     private func term(of redirect: ResponseHead, beside status: Status, at now: Timestamp) -> Term {
@@ -128,6 +134,14 @@ package struct FollowedRedirects {
         let date = redirect.fields.date(.date, now: now)
         let explicit = Freshness.explicit(
             redirect.fields, directives, date: date, responseTime: now, policy: policy)
+        let age = Age.correctedInitialAge(
+            ageValue: Age.ageValue(redirect.fields), dateValue: date, requestTime: now, responseTime: now)
+        var traces = policy.traces(of: request.fields)
+        if redirect.fields.contains(.setCookie) { traces.insert(.cookie) }
+        if policy.isPersonal(traces), policy.mustBeAskedFor(directives, explicit, age: age) {
+            // Nothing of a cookie is in the final response: nobody would know that it is one user's.
+            return redirect.fields.contains(.setCookie) ? .none : .asked((explicit?.duration ?? .zero) - age)
+        }
         let configured = policy.expirationTime(for: status)
         if explicit == nil, configured == nil {
             return Freshness.isHeuristicallyCacheable(redirect.status) ? .unlimited : .none
@@ -135,10 +149,7 @@ package struct FollowedRedirects {
         let lifetime = Freshness.lifetime(
             status: status, fields: redirect.fields, directives: directives, date: date, responseTime: now,
             policy: policy)
-        if lifetime.source == .expirationTime { return .limited(lifetime.duration) }
-        let age = Age.correctedInitialAge(
-            ageValue: Age.ageValue(redirect.fields), dateValue: date, requestTime: now, responseTime: now)
-        return .limited(lifetime.duration - age)
+        return .limited(lifetime.source == .expirationTime ? lifetime.duration : lifetime.duration - age)
     }
 
     private func isStorable(_ fields: Fields, status: Status, at now: Timestamp) -> Bool {

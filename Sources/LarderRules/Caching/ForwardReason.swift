@@ -42,6 +42,8 @@ package enum StaleProhibition: String, Sendable, Hashable, CaseIterable {
     case sMaxage = "s-maxage"
     /// It is one user's, and was stored by a private cache.
     case notPrivate = "private"
+    /// It may have been made for one user of many, and the origin lets nobody else use it without asking.
+    case oneUsers = "personal"
     /// It was invalidated by a state-changing request (RFC 9111 §4.4).
     case invalidated
 }

@@ -45,18 +45,48 @@ package enum Freshening {
             ? policy.variance(of: fields, to: request.fields) : stored.variance
         let updated = StoredResponse(
             requestMethod: stored.requestMethod, requestedRange: stored.requestedRange,
-            requestWasAuthorized: stored.requestWasAuthorized || request.fields.contains(.authorization),
-            requestWasPersonal: stored.requestWasPersonal,
-            requestHadCredentials: stored.requestHadCredentials || policy.sendsCredentials(with: request.fields),
+            traces: stored.traces.union(policy.traces(of: request.fields).subtracting(.credentialBesideKey)),
             variance: variance, status: stored.status, fields: fields, requestTime: requestTime,
             responseTime: responseTime,
             contentLength: stored.contentLength, extent: stored.extent, policy: policy)
         let obstacle = obstacle(to: updated, policy)
-        guard let obstacle else { return .updated(updated) }
+        guard let obstacle else {
+            return isForOne(response, beside: stored, to: request, at: responseTime, policy)
+                ? .unstored(updated) : .updated(updated)
+        }
         // Credentials in the request do not take a response from all whom it was for.
         return obstacle == .authorization && !stored.requestWasAuthorized
             ? .unstored(updated) : .discard(updated, obstacle)
     }
+
+    /// Whether an update may be its client's alone, whoever the stored response is for: it has credentials, and the origin
+    /// does not say that others may use the update without asking, or says nothing, and not just that nothing changed.
+    private static func isForOne(
+        _ response: ResponseHead, beside stored: StoredResponse, to request: RequestHead, at now: Timestamp,
+        _ policy: CachePolicy
+    ) -> Bool {
+        guard policy.personalField(of: request.fields) != nil else { return false }
+        let directives = policy.directives(of: response.fields, isPersonal: true)
+        let date = response.fields.date(.date, now: now)
+        let explicit = Freshness.explicit(response.fields, directives, date: date, responseTime: now, policy: policy)
+        let age = Age.correctedInitialAge(
+            ageValue: Age.ageValue(response.fields), dateValue: date ?? now, requestTime: now, responseTime: now)
+        guard policy.mustBeAskedFor(directives, explicit, age: age) else { return false }
+        if explicit != nil || directives.source != nil { return true }
+        // Those of RFC 9110 §15.4.5 are about the representation, and so is whatever is as it was.
+        var isNew = false
+        response.fields.forEachLine { name, spelling, value in
+            let name = name ?? FieldName(token: spelling)
+            isNew =
+                isNew || !ofARepresentation.contains(name) && !stored.fields[all: name].contains(String(latin1: value))
+        }
+        return isNew
+    }
+
+    private static let ofARepresentation: Set<FieldName> = [
+        .date, .age, .eTag, .lastModified, .expires, .vary, .contentLocation, .via, .connection, .keepAlive, "Server",
+        .contentLength, .contentType, .contentEncoding,
+    ]
 
     /// Updates `stored`, which a GET with the fields of `request` would select, with a response to HEAD.
     package static func freshenByHead(

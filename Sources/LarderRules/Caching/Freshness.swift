@@ -147,21 +147,3 @@ package enum Freshness {
         return Lifetime(min(.nanoseconds(Int64(share)), heuristicMaximum), .heuristic)
     }
 }
-
-extension CachePolicy {
-    /// The policy for a response that may be one user's. A configured lifetime does not take the place of the origin's
-    /// where that lets nobody else use the response unasked.
-    ///
-    /// - Parameter explicit: the origin's lifetime.
-    func forPersonal(_ directives: CacheControl.Response, _ explicit: Freshness.Lifetime?) -> CachePolicy {
-        guard role == .shared, expirationMode == .override || expirationMode == .floor,
-            !directives.flags.contains(.isPublic),
-            directives.flags.contains(.noCache) || explicit.map({ $0.duration <= .zero }) ?? true
-        else { return self }
-        var policy = self
-        policy.expirationMode = .fallback
-        policy.expirationTime = nil
-        policy.expirationTimes = [:]
-        return policy
-    }
-}

@@ -137,9 +137,8 @@ extension PartialContent {
         fields.remove(.contentLength)
         fields.remove(.contentRange)
         return StoredResponse(
-            requestMethod: stored.requestMethod, requestWasAuthorized: stored.requestWasAuthorized,
-            requestWasPersonal: stored.requestWasPersonal, requestHadCredentials: stored.requestHadCredentials,
-            variance: stored.variance, status: 200, fields: fields, requestTime: stored.requestTime,
+            requestMethod: stored.requestMethod, traces: stored.traces, variance: stored.variance, status: 200,
+            fields: fields, requestTime: stored.requestTime,
             responseTime: stored.responseTime, contentLength: count, extent: extent, standing: stored.standing,
             policy: policy)
     }

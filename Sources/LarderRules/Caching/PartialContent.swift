@@ -45,10 +45,8 @@ package enum PartialContent {
         return .combined(
             StoredResponse(
                 requestMethod: stored.requestMethod,
-                requestWasAuthorized: stored.requestWasAuthorized || request.fields.contains(.authorization),
-                requestWasPersonal: stored.requestWasPersonal || policy.personalField(of: request.fields) != nil,
-                requestHadCredentials: stored.requestHadCredentials || policy.sendsCredentials(with: request.fields),
-                variance: stored.variance, status: 200, fields: fields, requestTime: requestTime,
+                traces: stored.traces.union(policy.traces(of: request.fields)), variance: stored.variance, status: 200,
+                fields: fields, requestTime: requestTime,
                 responseTime: responseTime,
                 contentLength: isWhole ? completeLength : parts.reduce(0) { $0 + $1.count },
                 extent: isWhole ? .whole : .parts(parts, completeLength: completeLength), policy: policy))

@@ -79,12 +79,13 @@ package enum Reuse {
     /// Whether the response to one request answers another that waited for it (RFC 9111 §4).
     ///
     /// A fresh response may answer both. One that must be validated before each use, or is stale on arrival, says
-    /// nothing about another user; it is shared only among anonymous requests.
+    /// nothing about another user; it is shared only among anonymous requests, and only if it makes nobody a user.
     package static func mayShare(
         _ stored: StoredResponse, askedFor leader: Fields, with follower: Fields, policy: CachePolicy, now: Timestamp
     ) -> Bool {
         if isForOne(stored, policy) { return false }
-        return answersEveryone(stored, policy, at: now) || !Credentials.areIn(leader) && !Credentials.areIn(follower)
+        if answersEveryone(stored, policy, at: now) { return true }
+        return !stored.traces.contains(.cookie) && !Credentials.areIn(leader) && !Credentials.areIn(follower)
     }
 
     /// Whether the response to one request answers others whatever their credentials are, at the time it is received.

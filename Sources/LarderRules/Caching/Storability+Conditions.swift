@@ -194,22 +194,10 @@ extension Storability {
             policy.expirationMode == .override && policy.expirationTime(for: response.status) != nil
         }
 
-        /// Whether a configured lifetime would have others use what came with one client's cookie, unasked: the origin does
-        /// not, and the cookie that says so is not stored.
-        private var outlastsCookie: Bool {
-            guard personalEvidence == .setCookie, policy.expirationTime(for: response.status) != nil else {
-                return false
-            }
-            let explicit = Freshness.explicit(
-                response.fields, directives, date: response.fields.date(.date, now: responseTime),
-                responseTime: responseTime, policy: policy)
-            return policy.forPersonal(directives, explicit).expirationMode != policy.expirationMode
-        }
-
         /// The reason why the response is cacheable, if there is one (the last requirement of RFC 9111 §3).
         private var reason: StorageReason? {
             if isOverridden, personalEvidence == nil { return .configured }
-            if hasExplicitLifetime { return outlastsCookie ? nil : .explicit(explicitSource) }
+            if hasExplicitLifetime { return .explicit(explicitSource) }
             if directives.flags.contains(.isPublic) { return .marked }
             if policy.role == .private, directives.flags.contains(.isPrivate) { return .marked }
             // Only the origin makes a response storable that may be one user's.

@@ -34,34 +34,41 @@ extension StoredResponse {
         package let groups: [String]
         /// A field that is stored but hidden from clients.
         package let hiddenField: FieldName?
+        /// Whether it may be one user's among many (`CachePolicy.isPersonal`).
+        package let isPersonal: Bool
         /// The origin's directives that the configuration ignores, in the words of `Cache-Status`.
         package let ignored: String?
 
         init(
             status: Status, fields: Fields, date: Timestamp, directives: CacheControl.Response,
-            requestTime: Timestamp, responseTime: Timestamp, standing: Standing, isPersonal: Bool, policy: CachePolicy
+            requestTime: Timestamp, responseTime: Timestamp, standing: Standing, traces: UserTraces,
+            policy: CachePolicy
         ) {
-            let policy =
-                isPersonal
-                ? policy.forPersonal(
-                    directives,
-                    Freshness.explicit(fields, directives, date: date, responseTime: responseTime, policy: policy))
-                : policy
-            ignored = policy.ignoredWords(of: fields, isPersonal: isPersonal)
+            let isAskedWithCredential = traces.contains(.credentialBesideKey)
+            ignored = policy.ignoredWords(of: fields, isPersonal: isAskedWithCredential)
             self.directives = directives
             self.responseTime = responseTime
-            let isOverridden = policy.expirationMode == .override && policy.expirationTime(for: status) != nil
             self.date = date
+            let age = Age.correctedInitialAge(
+                ageValue: Age.ageValue(fields), dateValue: date, requestTime: requestTime, responseTime: responseTime)
+            isPersonal = policy.isPersonal(traces)
+            var explicit: Freshness.Lifetime?
+            var isForOne = false
+            if isPersonal {
+                explicit = Freshness.explicit(
+                    fields, directives, date: date, responseTime: responseTime, policy: policy)
+                isForOne = policy.mustBeAskedFor(directives, explicit, age: age)
+            }
+            let isOverridden =
+                !isForOne && policy.expirationMode == .override && policy.expirationTime(for: status) != nil
             // In `override` mode the age counts from receipt, whatever age other caches added.
-            correctedInitialAge =
-                isOverridden
-                ? .zero
-                : Age.correctedInitialAge(
-                    ageValue: Age.ageValue(fields), dateValue: date, requestTime: requestTime,
-                    responseTime: responseTime)
-            lifetime = Freshness.lifetime(
-                status: status, fields: fields, directives: directives, date: date, responseTime: responseTime,
-                policy: policy)
+            correctedInitialAge = isOverridden ? .zero : age
+            lifetime =
+                isForOne
+                ? explicit ?? Freshness.Lifetime(.zero, .none)
+                : Freshness.lifetime(
+                    status: status, fields: fields, directives: directives, date: date, responseTime: responseTime,
+                    policy: policy)
             usableFrom = responseTime - Age.clockTolerance
             // A response that was stale on arrival is never fresh, not even after the clock was set back to before it.
             freshUntil =
@@ -70,12 +77,13 @@ extension StoredResponse {
             // `no-cache="Set-Cookie"` says that the response is one client's; omitting the cookie is not enough.
             let setsOwnCookie =
                 directives.noCacheFields.contains(.setCookie)
-                && !policy.ignored(forPersonal: isPersonal).contains(.setCookie)
+                && !policy.ignored(forPersonal: isAskedWithCredential).contains(.setCookie)
             let isNoCache = directives.flags.contains(.noCache) || setsOwnCookie
             // Stored when there was one user, or by a private cache: now it is another user's.
             let isAnothers = policy.role == .shared && directives.flags.contains(.isPrivate)
             validatesAlways = standing == .invalid || isAnothers || (isNoCache && !isOverridden)
-            staleProhibition = Facts.prohibition(directives, standing, isNoCache: isNoCache, policy)
+            staleProhibition =
+                Facts.prohibition(directives, standing, isNoCache: isNoCache, policy) ?? (isForOne ? .oneUsers : nil)
             let window = directives.staleWhileRevalidate.map { $0.duration ?? .zero } ?? policy.staleWhileRevalidate
             staleWhileRevalidate = staleProhibition == nil ? window.clampedToRFC9111() : .zero
             staleIfError = directives.staleIfError.map { $0.duration ?? .zero }

@@ -31,12 +31,7 @@ package final class StoredResponse: Sendable {
     package let requestMethod: Method
     /// The value of `Range` in the request, if that is why the response is partial.
     package let requestedRange: [UInt8]?
-    package let requestWasAuthorized: Bool
-    /// Whether it carried credentials that are not part of the key (`CachePolicy.personalField`).
-    package let requestWasPersonal: Bool
-    /// Whether it reached the origin with any credentials: the client's, or those that the configuration adds. It says
-    /// who else may be given the response, and does not decide who may reuse it.
-    package let requestHadCredentials: Bool
+    package let traces: UserTraces
     package let variance: Variance
     package let status: Status
     /// The stored header section: without hop-by-hop fields, and those that the origin or the configuration excludes
@@ -54,17 +49,16 @@ package final class StoredResponse: Sendable {
 
     /// Makes a stored response of its parts, as a store returns them. `fields` are reduced to those that may be stored.
     package init(
-        requestMethod: Method = .get, requestedRange: [UInt8]? = nil, requestWasAuthorized: Bool = false,
-        requestWasPersonal: Bool = false, requestHadCredentials: Bool = false,
+        requestMethod: Method = .get, requestedRange: [UInt8]? = nil, traces: UserTraces = [],
         variance: Variance = .none, status: Status, fields: Fields, requestTime: Timestamp, responseTime: Timestamp,
         contentLength: Int64? = nil, extent: Extent? = nil, standing: Standing = .asReceived, policy: CachePolicy
     ) {
-        let directives = policy.directives(of: fields, isPersonal: requestWasPersonal)
+        let directives = policy.directives(of: fields, isPersonal: traces.contains(.credentialBesideKey))
         self.requestMethod = requestMethod
         self.requestedRange = requestedRange
-        self.requestWasAuthorized = requestWasAuthorized
-        self.requestWasPersonal = requestWasPersonal
-        self.requestHadCredentials = requestHadCredentials
+        // A shared cache does not keep the field.
+        let traces = fields.contains(.setCookie) ? traces.union(.cookie) : traces
+        self.traces = traces
         self.status = status
         let (kept, date) = StoredResponse.kept(fields, directives, responseTime, policy)
         self.fields = kept
@@ -80,7 +74,7 @@ package final class StoredResponse: Sendable {
         self.standing = standing
         facts = Facts(
             status: status, fields: kept, date: date, directives: directives, requestTime: requestTime,
-            responseTime: responseTime, standing: standing, isPersonal: requestWasPersonal, policy: policy)
+            responseTime: responseTime, standing: standing, traces: traces, policy: policy)
     }
 
     /// Makes a stored response of a response to `request`.
@@ -93,9 +87,7 @@ package final class StoredResponse: Sendable {
         self.init(
             requestMethod: request.method,
             requestedRange: response.status == 206 ? request.fields.withFirst(.range) { Array($0) } : nil,
-            requestWasAuthorized: request.fields.contains(.authorization),
-            requestWasPersonal: policy.personalField(of: request.fields) != nil,
-            requestHadCredentials: policy.sendsCredentials(with: request.fields),
+            traces: policy.traces(of: request.fields),
             variance: policy.variance(of: response.fields, to: request.fields),
             status: response.status, fields: response.fields, requestTime: requestTime, responseTime: responseTime,
             contentLength: contentLength, policy: policy)
@@ -105,20 +97,20 @@ package final class StoredResponse: Sendable {
     /// origin's status.
     package func counting(as status: Status, policy: CachePolicy) -> StoredResponse {
         StoredResponse(
-            requestMethod: requestMethod, requestedRange: requestedRange, requestWasAuthorized: requestWasAuthorized,
-            requestWasPersonal: requestWasPersonal, requestHadCredentials: requestHadCredentials,
-            variance: variance, status: status, fields: fields, requestTime: requestTime, responseTime: responseTime,
+            requestMethod: requestMethod, requestedRange: requestedRange, traces: traces, variance: variance,
+            status: status, fields: fields, requestTime: requestTime, responseTime: responseTime,
             contentLength: contentLength, extent: extent, standing: standing, policy: policy)
     }
 
     /// The same response with another standing.
     package func marked(_ standing: Standing, policy: CachePolicy) -> StoredResponse {
         StoredResponse(
-            requestMethod: requestMethod, requestedRange: requestedRange, requestWasAuthorized: requestWasAuthorized,
-            requestWasPersonal: requestWasPersonal, requestHadCredentials: requestHadCredentials,
-            variance: variance, status: status, fields: fields, requestTime: requestTime, responseTime: responseTime,
+            requestMethod: requestMethod, requestedRange: requestedRange, traces: traces, variance: variance,
+            status: status, fields: fields, requestTime: requestTime, responseTime: responseTime,
             contentLength: contentLength, extent: extent, standing: standing, policy: policy)
     }
+
+    package var requestWasAuthorized: Bool { traces.contains(.authorization) }
 
     /// Whether the content is not the whole representation.
     @inlinable
@@ -169,9 +161,8 @@ extension StoredResponse {
     package func complete(length: Int64, policy: CachePolicy) -> StoredResponse {
         if contentLength == length { return self }
         return StoredResponse(
-            requestMethod: requestMethod, requestedRange: requestedRange, requestWasAuthorized: requestWasAuthorized,
-            requestWasPersonal: requestWasPersonal, requestHadCredentials: requestHadCredentials,
-            variance: variance, status: status, fields: fields, requestTime: requestTime, responseTime: responseTime,
+            requestMethod: requestMethod, requestedRange: requestedRange, traces: traces, variance: variance,
+            status: status, fields: fields, requestTime: requestTime, responseTime: responseTime,
             contentLength: length, standing: standing, policy: policy)
     }
 }

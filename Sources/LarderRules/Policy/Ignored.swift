@@ -90,13 +90,6 @@ package struct IgnoredResponse: Sendable, Hashable {
 }
 
 extension CachePolicy {
-    /// A credential of a request that is not part of the key, so that the response may be one user's.
-    package func personalField(of request: Fields) -> FieldName? {
-        if role == .private || ignoredResponse.isForEveryone { return nil }
-        if let identity { return identity.unnamedCredential(in: request) }
-        return Credentials.first(in: request) { storesAuthorized && $0 == .authorization }
-    }
-
     /// Whether the origin sees credentials, whoever they are from, that its answer may depend on.
     package func sendsCredentials(with request: Fields) -> Bool {
         !ignoredResponse.isForEveryone && (addsCredentials || Credentials.areIn(request))

@@ -65,9 +65,9 @@ struct StorabilityTests {
             "nor is one that sets a cookie", Input(response: .ok("Set-Cookie: a=b"), policy: overriding),
             .doNotStore(.cacheable)),
         Case(
-            "nor where the origin has each use validated",
+            "for validation, where the origin wants that for each use",
             Input(response: .ok("Cache-Control: max-age=0", "Set-Cookie: a=b"), policy: overriding),
-            .doNotStore(.cacheable)),
+            .store(.explicit(.maxAge), .durable)),
         Case(
             "by configuration, where the origin lets others use it",
             Input(response: .ok(fresh, "Set-Cookie: a=b"), policy: overriding), .store(.explicit(.maxAge), .durable)),
@@ -323,7 +323,7 @@ struct StoredFieldTests {
         let stored = StoredResponse.stored(row.input.response, to: row.input.request, at: 0.7, policy: row.input.policy)
         let returned = StoredResponse(
             requestMethod: stored.requestMethod, requestedRange: stored.requestedRange,
-            requestWasAuthorized: stored.requestWasAuthorized, requestWasPersonal: stored.requestWasPersonal,
+            traces: stored.traces,
             variance: stored.variance, status: stored.status, fields: stored.fields, requestTime: stored.requestTime,
             responseTime: stored.responseTime,
             contentLength: stored.contentLength, policy: row.input.policy)

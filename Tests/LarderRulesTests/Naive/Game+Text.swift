@@ -41,7 +41,7 @@ extension FresheningDecision {
         switch self {
         case .updated: "kept"
         case .discard(_, let condition): condition.rawValue
-        case .unstored: StorageCondition.authorization.rawValue
+        case .unstored: "unstored"
         case .stale(_, let reason): reason.rawValue
         case .untouched(let reason): reason.rawValue
         }

@@ -106,13 +106,13 @@ struct Game {
         for index in found {
             let entry = cache.freshened(naive[index], response, request, requestTime, now)
             let obstacle = cache.discarded(entry)
+            let isForOne = cache.isForItsClient(response, beside: naive[index], request, now)
             let isUnstored = obstacle == "authorization" && !naive[index].wasAuthorized
             let decision = Freshening.freshen(
                 stored[index], with: ResponseHead(response), to: head, requestTime: timestamp(requestTime),
                 responseTime: timestamp(now), policy: policy)
-            guard (obstacle ?? "kept") == decision.text else {
-                return report("freshening", request, obstacle ?? "kept", decision.text)
-            }
+            let expected = isUnstored || obstacle == nil && isForOne ? "unstored" : obstacle ?? "kept"
+            guard expected == decision.text else { return report("freshening", request, expected, decision.text) }
             if let difference = adopt(decision, entry, at: index) {
                 return report("freshened", request, "", difference)
             }
@@ -221,11 +221,13 @@ struct Game {
             let difference = cache.difference(naive[index], response, length: length)
             let entry = cache.freshened(naive[index], response, request, requestTime, now)
             let obstacle = cache.discarded(entry)
+            let isForOne = cache.isForItsClient(response, beside: naive[index], request, now)
             let isUnstored = obstacle == "authorization" && !naive[index].wasAuthorized
             let decision = Freshening.freshenByHead(
                 stored[index], with: ResponseHead(response), to: head, requestTime: timestamp(requestTime),
                 responseTime: timestamp(now), policy: policy)
-            let expected = difference ?? obstacle ?? "kept"
+            let expected =
+                difference ?? (isUnstored || obstacle == nil && isForOne ? "unstored" : obstacle ?? "kept")
             guard expected == decision.text else { return report("HEAD", request, expected, decision.text) }
             kinds.insert(difference == nil ? "HEAD updates" : "HEAD shows a difference")
             if let difference = adopt(decision, entry, at: index) {

@@ -147,11 +147,11 @@ extension NaiveCache {
         let entry = entries[index]
         if !covers(entry, request) { return orRefuse("forward partial") }
         let age = age(entry, now)
-        let lifetime = judging(entry).lifetime(entry.response, entry.responseTime)
+        let lifetime = lifetime(entry)
         let name = "#\(index) age \(age) ttl \(lifetime - age)"
         let fresh =
             lifetime > age && entry.standing == "asReceived"
-            && (judging(entry).isOverridden || !alwaysValidates(entry.response))
+            && (isOverridden(entry) || !alwaysValidates(entry.response))
         if policy.isOffline {
             if fresh { return "answer \(name)" }
             return prohibition(entry) == nil ? "stale offline \(name)" : "refuse offline"
@@ -193,7 +193,7 @@ extension NaiveCache {
         if directives.has("must-revalidate") { return "must-revalidate" }
         guard policy.isShared else { return nil }
         if directives.has("proxy-revalidate") { return "proxy-revalidate" }
-        if case .absent = directives.number("s-maxage") { return nil }
+        if case .absent = directives.number("s-maxage") { return isForOne(entry) ? "personal" : nil }
         return "s-maxage"
     }
 }

@@ -65,7 +65,28 @@ extension NaiveCache {
         fresh.responseTime = responseTime
         fresh.standing = "asReceived"
         fresh.wasAuthorized = entry.wasAuthorized || request.has("authorization")
+        fresh.setCookie = entry.setCookie || response.has("set-cookie")
         return fresh
+    }
+
+    /// Whether an update by a 304 or a HEAD is for its client alone: that has credentials, and the origin does not let
+    /// others use it, or does not say so and sends other fields than it did.
+    func isForItsClient(
+        _ response: NaiveMessage, beside entry: NaiveEntry, _ request: NaiveMessage, _ responseTime: Int
+    ) -> Bool {
+        guard policy.isShared, request.isPersonal(policy) else { return false }
+        let alone = NaiveEntry(
+            request: request, response: response, requestTime: responseTime, responseTime: responseTime,
+            vary: nil, wasAuthorized: false)
+        guard isForOne(alone) else { return false }
+        if explicitLifetime(response, responseTime) != nil || directives(response).source != nil { return true }
+        return response.headers.contains { name, value in
+            let isKnown = [
+                "date", "age", "etag", "last-modified", "expires", "vary", "content-location", "via", "connection",
+                "keep-alive", "server", "content-length", "content-type", "content-encoding",
+            ].contains(name)
+            return !isKnown && !entry.response.all(name).contains(value)
+        }
     }
 
     /// Why an updated entry is not kept; nil when it is.
@@ -96,10 +117,10 @@ extension NaiveCache {
     func afterFailure(_ entry: NaiveEntry, status: Int?, _ request: NaiveMessage, _ now: Int) -> String {
         if let status, ![500, 502, 503, 504].contains(status) { return "no: not an error" }
         let age = age(entry, now)
-        let lifetime = judging(entry).lifetime(entry.response, entry.responseTime)
+        let lifetime = lifetime(entry)
         let fresh =
             lifetime > age && entry.standing == "asReceived"
-            && (judging(entry).isOverridden || !alwaysValidates(entry.response))
+            && (isOverridden(entry) || !alwaysValidates(entry.response))
         if !fresh, let prohibition = prohibition(entry) { return "no: \(prohibition)" }
         let lines = request.all("cache-control")
         let wishes = NaiveDirectives(list: NaiveDirective.parse(lines), source: nil)

@@ -45,19 +45,25 @@ struct NaiveCache {
         return nil
     }
 
-    /// Where the origin lets nobody use one user's response unasked, a configured lifetime does not either.
-    func judging(_ entry: NaiveEntry) -> NaiveCache {
-        let isPersonal =
-            entry.request.has("cookie") || entry.request.has("authorization") && !policy.storesAuthorized
-        guard policy.isShared, isPersonal, ["override", "floor"].contains(policy.mode),
-            !directives(entry.response).permits("public"),
-            directives(entry.response).isUnqualified("no-cache")
-                || (explicitLifetime(entry.response, entry.responseTime) ?? 0) <= 0
-        else { return self }
-        var cache = self
-        cache.policy.mode = "fallback"
-        cache.policy.expirationTime = nil
-        return cache
+    /// A response that may be one user's, and that the origin lets nobody use unasked.
+    func isForOne(_ entry: NaiveEntry) -> Bool {
+        guard policy.isShared, entry.isPersonal(policy), !directives(entry.response).permits("public") else {
+            return false
+        }
+        if alwaysValidates(entry.response) { return true }
+        var named = explicitLifetime(entry.response, entry.responseTime) ?? 0
+        if case .value(let seconds) = directives(entry.response).number("stale-while-revalidate") {
+            named += seconds * 1000
+        }
+        return named <= ageOnArrival(entry)
+    }
+
+    func isOverridden(_ entry: NaiveEntry) -> Bool { isOverridden && !isForOne(entry) }
+
+    func lifetime(_ entry: NaiveEntry) -> Int {
+        isForOne(entry)
+            ? explicitLifetime(entry.response, entry.responseTime) ?? 0
+            : lifetime(entry.response, entry.responseTime)
     }
 
     func heuristicsAllowed(_ response: NaiveMessage) -> Bool {
@@ -92,7 +98,11 @@ struct NaiveCache {
     func age(_ entry: NaiveEntry, _ now: Int) -> Int {
         if now < entry.responseTime - 1000 { return naiveInfinity }
         let resident = max(0, now - entry.responseTime)
-        if judging(entry).isOverridden { return min(resident, naiveInfinity) }
+        if isOverridden(entry) { return min(resident, naiveInfinity) }
+        return min(ageOnArrival(entry) + resident, naiveInfinity)
+    }
+
+    private func ageOnArrival(_ entry: NaiveEntry) -> Int {
         var apparent = 0
         if let date = date(entry.response, "date") {
             let receivedSecond = Int((Double(entry.responseTime) / 1000).rounded(.down)) * 1000
@@ -105,8 +115,7 @@ struct NaiveCache {
                 ageValue = min(Int(member) ?? 2_147_483_648, 2_147_483_648) * 1000
             }
         }
-        let corrected = ageValue + (entry.responseTime - entry.requestTime)
-        return min(min(max(apparent, corrected), naiveInfinity) + resident, naiveInfinity)
+        return min(max(apparent, ageValue + (entry.responseTime - entry.requestTime)), naiveInfinity)
     }
 
     // MARK: §3 Storing
@@ -139,7 +148,7 @@ struct NaiveCache {
         if vary(response, request) == nil { return "vary" }
         let isCacheable =
             isOverridden && !looksPersonal(request, response)
-            || explicit && !outlastsCookie(request, response, responseTime)
+            || explicit
             || directives.permits("public")
             || (!policy.isShared && directives.isUnqualified("private"))
             || (!looksPersonal(request, response)
@@ -149,16 +158,6 @@ struct NaiveCache {
             response.status >= 400
             && (response.status >= 500 || isOverridden || (!explicit && isRetryTimed(response, responseTime)))
         return isTransient ? "store memory" : "store durable"
-    }
-
-    /// Where the origin lets nobody else use what came with a cookie unasked, a configured lifetime does not either.
-    private func outlastsCookie(_ request: NaiveMessage, _ response: NaiveMessage, _ responseTime: Int) -> Bool {
-        var anonymous = response
-        anonymous.drop(["set-cookie"])
-        guard looksPersonal(request, response), !looksPersonal(request, anonymous), policy.expirationTime != nil,
-            ["override", "floor"].contains(policy.mode), !directives(response).permits("public")
-        else { return false }
-        return directives(response).isUnqualified("no-cache") || (explicitLifetime(response, responseTime) ?? 0) <= 0
     }
 
     /// Whether a shared cache takes a response for one user's, where nobody says how long it lasts.
@@ -204,7 +203,8 @@ struct NaiveCache {
         var entry = NaiveEntry(
             request: request, response: kept(response, responseTime), requestTime: requestTime,
             responseTime: responseTime,
-            vary: vary(response, request), wasAuthorized: request.has("authorization"))
+            vary: vary(response, request), wasAuthorized: request.has("authorization"),
+            setCookie: response.has("set-cookie"))
         if response.status == 206, let (range, complete) = contentRange(response) {
             entry.range = request.only("range")
             entry.completeLength = complete

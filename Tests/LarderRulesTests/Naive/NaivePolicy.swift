@@ -30,7 +30,17 @@ struct NaiveEntry {
     /// Names in Vary with the values of the request; nil when nothing matches.
     var vary: [String: String?]?
     var wasAuthorized: Bool
+    var setCookie = false
     var standing = "asReceived"
     /// The value of Range the response answered.
     var range: String?
+
+    func isPersonal(_ policy: NaivePolicy) -> Bool { setCookie || request.isPersonal(policy) }
+}
+
+extension NaiveMessage {
+    /// Whether a request has a user's credentials.
+    func isPersonal(_ policy: NaivePolicy) -> Bool {
+        has("cookie") || has("authorization") && !policy.storesAuthorized
+    }
 }
