@@ -293,6 +293,24 @@ struct CodingScenarios {
         }
     }
 
+    @Test(arguments: [false, true]) func `no origin is asked for another coding where none may be`(
+        isOffline: Bool
+    ) async throws {
+        try await Self.run { (scene) async throws in
+            let bomb = try ContentCoding.gzip.encode([UInt8](repeating: 0x20, count: 40 << 20))
+            let client = try await scene.client()
+            try await client.get(scene.url("/a"), [Self.accept("gzip")])
+            try await Self.reply(
+                try await scene.origin.request(), bomb, Self.fresh, Self.json, Self.vary, "Content-Encoding: gzip")
+            #expect(try await client.response().content == bomb)
+            try await eventually("it is stored") { scene.resource("/a")?.memory.loads.isEmpty == true }
+            if isOffline { try await scene.reload { $0.services[0].offline = .on } }
+            let refused = try await scene.get("/a", isOffline ? "X: 1" : "Cache-Control: only-if-cached")
+            #expect(refused.status == 504)
+            #expect(scene.origin.seen.count == 1)
+        }
+    }
+
     @Test func `what coding makes longer goes out as it came, and says that it might not`() async throws {
         let noise = String((0..<600).map { _ in "0123456789abcdefghijklmnopqrstuvwxyz".randomElement() ?? "0" })
         let octets = (0..<4096).map { _ in UInt8.random(in: .min ... .max) }

@@ -290,4 +290,35 @@ struct CollapsingScenarios {
             #expect(scene.count(.pass) == 0)
         }
     }
+
+    @Test(arguments: [false, true]) func `RFC 9111 §4 an earlier response that takes longer replaces no later one`(
+        onDisk: Bool
+    ) async throws {
+        try await Scenario.run(onDisk: onDisk) { (scene) async throws in
+            let slow = try await scene.unfinished("/a", length: 10, Self.fresh)
+            scene.advance(.seconds(1))
+            scene.origin.answer { _ in .ok(Self.fresh, content: "later") }
+            #expect(try await scene.get("/a", "Cache-Control: no-cache").text == "later")
+            try await eventually("it is stored") { scene.resource("/a")?.memory.snapshot.variants.count == 1 }
+            scene.advance(.seconds(1))
+            #expect(try await slow.finish() == slow.content)
+            #expect(try await scene.getStored("/a").text == "later")
+            guard onDisk else { return }
+            try await scene.restart()
+            #expect(try await scene.get("/a").text == "later")
+            #expect(scene.origin.seen.count == 2)
+        }
+    }
+
+    @Test func `RFC 9111 §5.1 who joins a long download is told its age`() async throws {
+        try await Scenario.run { (scene) async throws in
+            let first = try await scene.unfinished("/a", length: 10, "Cache-Control: max-age=600", "Age: 5")
+            scene.advance(.seconds(20))
+            let second = try await scene.client("who joins")
+            try await second.get(scene.url("/a"))
+            try await eventually("both wait") { scene.interest(in: "/a") == 2 }
+            _ = try await first.finish()
+            #expect(try await second.response()["Age"] == "25")
+        }
+    }
 }

@@ -252,4 +252,23 @@ struct FreshnessScenarios {
             #expect(try await load() == 3)
         }
     }
+
+    @Test func `a HEAD on its way undoes no invalidation`() async throws {
+        try await Scenario.run(onDisk: true) { settings, origin in
+            settings.admin.token = Secret("token")
+        } _: { (scene) async throws in
+            scene.origin.answer { _ in .ok("Cache-Control: max-age=600", "ETag: \"1\"", content: "apples") }
+            _ = try await scene.getStored("/a")
+            scene.origin.answer { _ in nil }
+            let client = try await scene.client()
+            try await client.send("HEAD \(scene.url("/a")) HTTP/1.1", "Host: x", "Cache-Control: no-cache")
+            let head = try await scene.origin.request()
+            _ = try await scene.change("POST", "/-/resource/invalidate?url=\(scene.url("/a"))")
+            try await head.send("HTTP/1.1 200 OK", "Content-Length: 6", "Cache-Control: max-age=600", "ETag: \"1\"")
+            head.finish()
+            #expect(try await client.head().status == 200)
+            scene.origin.answer { _ in .ok("Cache-Control: max-age=600", "ETag: \"2\"", content: "pears") }
+            #expect(try await scene.get("/a").text == "pears")
+        }
+    }
 }

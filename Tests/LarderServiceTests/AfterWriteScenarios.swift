@@ -190,6 +190,25 @@ struct AfterWriteScenarios {
             #expect(try await scene.get("/a")["Cache-Status"] == "Larder; hit; ttl=600")
         }
     }
+
+    @Test func `EC-05 a write whose response takes long replaces nothing that was loaded since`() async throws {
+        try await Self.run(.promote) { (scene) async throws in
+            scene.origin.answer(Self.reading)
+            let client = try await scene.client("the writer")
+            try await client.send("PUT \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 3", content: "new")
+            let request = try await scene.origin.request()
+            try await request.send("HTTP/1.1 200 OK", "Content-Length: 7", content: "promote".dropLast().description)
+            #expect(try await client.head().status == 200)
+            scene.advance(.seconds(1))
+            #expect(try await scene.getStored("/a").text == "old /a")
+            try await request.write("e")
+            request.finish()
+            #expect(try await client.text(7) == "promote")
+            // On the same connection, so that the write has ended.
+            try await client.get(scene.url("/a"))
+            #expect(try await client.response().text == "old /a")
+        }
+    }
 }
 
 extension Array {

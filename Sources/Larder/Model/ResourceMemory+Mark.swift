@@ -29,10 +29,10 @@ extension ResourceMemory {
     package func hasChanged(since mark: Mark) -> Bool { self.mark.generation != mark.generation }
 
     /// Whether `land` would find a response superseded whose load began at `mark`.
-    package func isSuperseded(_ stored: StoredResponse, since mark: Mark) -> Bool {
+    package func isSuperseded(_ stored: StoredResponse, since mark: Mark, at now: Timestamp) -> Bool {
         state.withLock { state in
             catchUp(&state)
-            return isVoid(stored, since: mark, state) || state.hasLater(than: stored)
+            return isVoid(stored, since: mark, state) || state.hasLater(than: stored, at: now)
         }
     }
 

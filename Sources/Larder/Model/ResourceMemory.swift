@@ -69,13 +69,13 @@ package final class ResourceMemory: Sendable {
         /// Set once a program looks at the Resource.
         var program: ProgramState?
 
-        /// Whether there is the response to a request of the same kind that was made later and answered earlier. A clock
-        /// that was set back makes none of what was stored before.
-        func hasLater(than stored: StoredResponse) -> Bool {
+        /// Whether there is the response to a request of the same kind that was made later, however long either took. A
+        /// clock that was set back makes none of what was stored before.
+        func hasLater(than stored: StoredResponse, at now: Timestamp) -> Bool {
             snapshot.variants.contains { variant in
                 let other = variant.stored
                 return other.variance == stored.variance && !variant.isOverride
-                    && other.requestTime > stored.requestTime && other.responseTime <= stored.responseTime
+                    && other.requestTime > stored.requestTime && other.responseTime <= now
             }
         }
     }
@@ -156,9 +156,13 @@ package final class ResourceMemory: Sendable {
 
     /// Puts `variant` first, in place of those that answer the same requests.
     ///
-    /// - Parameters: the mark of when the load began; `load` is that load, which ends with this: new requests find the stored response.
+    /// - Parameters:
+    ///   - mark: that of when the load began.
+    ///   - load: the load, which ends with this, so that new requests find the stored response; and the time.
     @discardableResult
-    package func land(_ variant: Variant, since mark: Mark? = nil, ending load: ActiveLoad? = nil) -> Landing {
+    package func land(
+        _ variant: Variant, since mark: Mark? = nil, ending load: (ActiveLoad, at: Timestamp)? = nil
+    ) -> Landing {
         state.withLock { state in
             catchUp(&state)
             if let mark, isInvalid(variant.stored, since: mark) {
@@ -166,8 +170,8 @@ package final class ResourceMemory: Sendable {
                 return .superseded
             }
             if let mark, mark.generation != state.generation { return .superseded }
-            if let load {
-                if state.hasLater(than: variant.stored) {
+            if let (load, now) = load {
+                if state.hasLater(than: variant.stored, at: now) {
                     retire(load, as: .superseded, &state)
                     return .superseded
                 }
@@ -190,7 +194,7 @@ package final class ResourceMemory: Sendable {
             state.snapshot = Snapshot(variants: [variant] + kept, isStoreRead: state.snapshot.isStoreRead)
             state.unstored = nil
             tell(variant.stored.status.isError ? .error : .newData(.network), &state)
-            landForProgram(load, &state)
+            landForProgram(load?.0, &state)
             return .landed(replaced: replaced)
         }
     }

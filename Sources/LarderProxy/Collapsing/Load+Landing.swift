@@ -15,7 +15,7 @@ extension Load {
     /// Whether the Resource was wiped or invalidated, or a group of the response, since the load began (B-05, B-12), or a
     /// later load was answered before this one.
     func isSuperseded(_ stored: StoredResponse) -> Bool {
-        resource.memory.isSuperseded(stored, since: listed.mark)
+        resource.memory.isSuperseded(stored, since: listed.mark, at: context.now())
     }
 
     /// Records that the content is longer than the storage limit, for later explanations.

@@ -137,12 +137,13 @@ extension Load {
     private func pour(
         _ response: UpstreamResponse, until end: Int64, of rangeFill: RangeFill, into sink: ContentSink
     ) async throws {
-        while let chunk = try await response.nextChunk() {
+        var isLonger = false
+        while !isLonger, let chunk = try await response.nextChunk() {
             context.counters.add(.received, chunk.count)
-            guard sink.total + Int64(chunk.count) <= end else { break }
-            await sink.take(chunk)
+            isLonger = sink.total + Int64(chunk.count) > end
+            if !isLonger { await sink.take(chunk) }
         }
-        guard sink.total == end else {
+        guard sink.total == end, !isLonger else {
             response.abort()
             forget(rangeFill.variant)
             throw UpstreamError.wrongPart

@@ -193,7 +193,7 @@ extension Load {
             content: .memory(chunks, length: length),
             storedAt: stored.responseTime, via: ProxyConfiguration.via,
             fingerprint: configuration.fingerprint, pace: pace)
-        if case .landed(let replaced) = memory.land(variant, since: listed.mark, ending: listed) {
+        if case .landed(let replaced) = memory.land(variant, since: listed.mark, ending: (listed, at: context.now())) {
             judgeAgain(after: policy)
             context.diskTier?.removeReplaced(replaced, by: variant, of: resource, service: service)
             context.registry.charge(resource, content: memory.cost)

@@ -129,7 +129,10 @@ extension Load {
             diskTier?.keepRendition(of: variant, resource, service: service)
         }
         if made.length <= context.memoryObjectLimit {
-            guard case .landed(let replaced) = memory.land(variant, since: listed.mark, ending: listed) else {
+            guard
+                case .landed(let replaced) = memory.land(
+                    variant, since: listed.mark, ending: (listed, at: context.now()))
+            else {
                 if isStored { diskTier?.remove(variant, of: resource, service: service) }
                 ownCaches?.empty()
                 return

@@ -51,6 +51,14 @@ extension CacheLookup {
         return true
     }
 
+    /// Throws where no origin may be asked, although it had been decided that one was not needed.
+    func checkAsking() async throws {
+        if request.offlineMode(service, configuration) == .on { throw await offlineProblem }
+        if CacheControl.Request(request.head.fields).onlyIfCached {
+            throw Problem.notStored(.onlyIfCached, uri: request.uri)
+        }
+    }
+
     /// The problem of an offline request that no stored response can answer, with the nearest stored URLs.
     var offlineProblem: Problem {
         get async {

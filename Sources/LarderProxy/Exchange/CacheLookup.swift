@@ -167,7 +167,7 @@ struct CacheLookup: ExchangeStep {
     /// Answers from upstream without a cache lookup.
     mutating func bypass(reason: ForwardReason) async throws {
         let forwarding = Forwarding(exchange, service, reason: reason, lookup: self)
-        if reason == .bypass { try forwarding.checkPassing(configuration) }
+        if reason == .bypass { try forwarding.checkPassing(configuration) } else { try await checkAsking() }
         guard configuration.mayTransform, request.traits.method == .get else { return try await forwarding.run() }
         asksAlone = true
         _ = try await fetch(reason: reason, validating: nil)

@@ -64,13 +64,13 @@ extension Forwarding {
         let own =
             lookup.configuration.hasOwnCaches
             ? OwnCaches(resource, service, lookup.configuration, context.proxy) : nil
-        for variant in resource.memory.snapshot.variants where variant.stored.variance.matches(head.fields) {
+        for variant in resource.memory.snapshot.variants where isConcerned(variant, by: head) {
             switch Freshening.freshenByHead(
-                variant.stored, with: response, to: head, requestTime: now, responseTime: now, policy: policy)
+                variant.stored, with: response, to: head, requestTime: began, responseTime: now, policy: policy)
             {
             case .updated(let stored), .stale(let stored, _):
                 let changed = variant.with(stored, via: ProxyConfiguration.via)
-                guard resource.memory.replace(variant, by: changed) else { continue }
+                guard resource.memory.replace(variant, by: changed, since: mark) else { continue }
                 context.chargeRegistry(for: resource)
                 context.diskTier?.update(changed, of: resource, service: service, policy: policy)
                 if stored.standing == .asReceived { own?.freshen(by: response.fields, at: now) } else { own?.expire() }
@@ -83,6 +83,12 @@ extension Forwarding {
                 break
             }
         }
+    }
+
+    /// Whether the answer to a HEAD says something about a variant: not about one that was asked for later, or that an
+    /// operator put there.
+    private func isConcerned(_ variant: Variant, by head: RequestHead) -> Bool {
+        !variant.isOverride && variant.stored.variance.matches(head.fields) && variant.stored.requestTime <= began
     }
 
     /// After a 101 both sides speak another protocol: octets are relayed unchanged until one side ends.

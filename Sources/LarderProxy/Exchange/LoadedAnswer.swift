@@ -169,8 +169,11 @@ struct LoadedAnswer: ExchangeStep {
         if let word = stored?.facts.ignored { status.note(word) }
         if isLeader { return try await relay(response, length, content, status) }
         // Followers get the same response as later clients.
-        let shared = ResponseHead(
+        var shared = ResponseHead(
             status: response.status, fields: stored?.sharable(response.fields) ?? response.fields)
+        // It may have begun long ago.
+        let age = stored.map { Age.currentAge(of: $0, at: context.now()).wholeSeconds } ?? 0
+        if age > 0 { shared.fields[.age] = String(age) }
         try await relay(shared, length, content, status, isShared: true)
     }
 

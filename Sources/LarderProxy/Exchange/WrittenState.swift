@@ -16,8 +16,9 @@ struct WrittenState {
     private let reading: RequestHead
     private let written: RequestHead
     private let target: TargetURI
-    /// A wipe since then prevents the state from being stored.
+    /// A wipe since then prevents the state from being stored, and so does a response that was loaded since.
     private let mark: ResourceMemory.Mark
+    private let began: Timestamp
 
     /// nil where nothing is stored.
     init?(_ request: ClientRequest, _ service: RoutedService) {
@@ -38,6 +39,7 @@ struct WrittenState {
         reading = RequestHead(
             method: .get, target: uri.pathAndQuery, fields: WrittenState.readingFields(of: request.head.fields))
         mark = resource.memory.mark.exceptGroups
+        began = context.now()
     }
 
     /// The fields of a write except those about its content and its conditions.
@@ -94,19 +96,18 @@ struct WrittenState {
     ) {
         // It is the state that a former user of the service sees.
         if context.hasOtherCredentials(than: service) { return }
-        let now = context.now()
         let decision = Storability.decide(
-            request: request ?? reading, target: target, response: head, policy: policy, responseTime: now)
+            request: request ?? reading, target: target, response: head, policy: policy, responseTime: began)
         guard case .store = decision else { return }
         let length = chunks.reduce(0) { $0 + $1.count }
         guard length <= context.memoryObjectLimit else { return }
         let stored = StoredResponse(
-            head, to: reading, requestTime: now, responseTime: now, contentLength: Int64(length), policy: policy)
-        // Responses loaded since are newer.
-        guard !resource.memory.snapshot.variants.contains(where: { $0.stored.responseTime > now }) else { return }
+            head, to: reading, requestTime: began, responseTime: began, contentLength: Int64(length), policy: policy)
+        let isOutdated = resource.memory.snapshot.variants.contains { !$0.isOverride && $0.stored.responseTime > began }
+        guard !isOutdated else { return }
         let variant = Variant(
             stored: stored.complete(length: Int64(length), policy: policy),
-            content: .memory(ContentChunk.coalesced(chunks), length: length), storedAt: now,
+            content: .memory(ContentChunk.coalesced(chunks), length: length), storedAt: began,
             via: ProxyConfiguration.via, isWritten: isOfRequest)
         if case .landed = resource.memory.land(variant, since: mark) {
             context.registry.charge(resource, content: resource.memory.cost)

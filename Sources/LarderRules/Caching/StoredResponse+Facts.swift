@@ -34,7 +34,7 @@ extension StoredResponse {
         package let groups: [String]
         /// A field that is stored but hidden from clients.
         package let hiddenField: FieldName?
-        /// Whether it may be one user's among many (`CachePolicy.isPersonal`).
+        /// Whether it answers a request with credentials that are not part of the key, in a cache of many.
         package let isPersonal: Bool
         /// The origin's directives that the configuration ignores, in the words of `Cache-Status`.
         package let ignored: String?
@@ -51,10 +51,10 @@ extension StoredResponse {
             self.date = date
             let age = Age.correctedInitialAge(
                 ageValue: Age.ageValue(fields), dateValue: date, requestTime: requestTime, responseTime: responseTime)
-            isPersonal = policy.isPersonal(traces)
+            isPersonal = policy.isPersonal(traces.intersection(.credentialBesideKey))
             var explicit: Freshness.Lifetime?
             var isForOne = false
-            if isPersonal {
+            if policy.isPersonal(traces) {
                 explicit = Freshness.explicit(
                     fields, directives, date: date, responseTime: responseTime, policy: policy)
                 isForOne = policy.mustBeAskedFor(directives, explicit, age: age)

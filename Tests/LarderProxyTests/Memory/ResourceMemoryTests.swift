@@ -83,8 +83,11 @@ struct ResourceMemoryTests {
         for isWiped in [true, false] {
             guard case .started(let load) = memory.join(where: { _ in false }, orStart: { load() }) else { return }
             if isWiped { memory.wipe(storeIsEmpty: false) } else { memory.noteInvalidation() }
-            #expect(memory.isSuperseded(german("spät").stored, since: load.mark))
-            guard case .superseded = memory.land(german("spät"), since: load.mark, ending: load) else {
+            #expect(memory.isSuperseded(german("spät").stored, since: load.mark, at: Timestamp(seconds: 1_000)))
+            guard
+                case .superseded = memory.land(
+                    german("spät"), since: load.mark, ending: (load, at: Timestamp(seconds: 1_000)))
+            else {
                 Issue.record("landed"); return
             }
             memory.retire(load)
@@ -146,7 +149,7 @@ struct ResourceMemoryTests {
             Issue.record("nothing had changed")
             return
         }
-        memory.land(german("neu"), ending: first)
+        memory.land(german("neu"), ending: (first, at: Timestamp(seconds: 1_000)))
         guard case .overtaken = memory.join(since: decided, where: { _ in true }, orStart: { load() }) else {
             Issue.record("what landed meanwhile was not seen")
             return
