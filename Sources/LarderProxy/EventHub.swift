@@ -11,7 +11,7 @@ import LarderIO
 /// observers there are, and all queues are bounded: slow readers get a snapshot instead of the events they missed.
 package final class EventHub: Sendable {
     private struct State {
-        var topics: [String: Topic] = [:]
+        var topics: [EventSubject.Key: Topic] = [:]
         var exact: [EventKey: [Topic]] = [:]
         var broad: [Topic] = []
         var lastTopic = 0
@@ -74,7 +74,7 @@ package final class EventHub: Sendable {
         state.withLock { state in
             guard !state.isClosed else { return nil }
             if state.worker == nil { startWorker(&state) }
-            let topic = state.topics[subject.name] ?? make(subject, &state)
+            let topic = state.topics[subject.key] ?? make(subject, &state)
             topic.mailboxes.withLock { $0.append(mailbox) }
             feed.listen()
             return topic
@@ -89,7 +89,7 @@ package final class EventHub: Sendable {
             }
             feed.ignore()
             guard isUnwatched else { return }
-            state.topics[topic.subject.name] = nil
+            state.topics[topic.subject.key] = nil
             if let key = topic.subject.exactKey {
                 state.exact[key]?.removeAll { $0 === topic }
                 if state.exact[key]?.isEmpty == true { state.exact[key] = nil }
@@ -102,7 +102,7 @@ package final class EventHub: Sendable {
     private func make(_ subject: EventSubject, _ state: inout State) -> Topic {
         state.lastTopic += 1
         let topic = Topic(number: state.lastTopic, subject: subject)
-        state.topics[subject.name] = topic
+        state.topics[subject.key] = topic
         if let key = subject.exactKey {
             state.exact[key, default: []].append(topic)
         } else {

@@ -5,16 +5,34 @@ package import LarderHTTP
 
 /// The subject of an event stream, and its format.
 package struct EventSubject: Sendable {
-    /// Streams with the same name have the same subject and get the same octets.
-    package let name: String
+    package let key: Key
     package let scope: Scope
-    /// Whether small contents are included.
-    package let hasContent: Bool
     package let text: any EventText
     /// Whether it selects resources, so that its observers mean each of them: a stream about everything does not.
     package var isSelective = false
     /// Which exchanges are reported as well; nil for none.
     package var requests: (@Sendable (RequestNote) -> Bool)?
+
+    /// Streams with equal keys have the same subject and get the same octets. All that tells subjects apart is in it,
+    /// each part for itself: clients choose patterns, and a pattern may have any characters.
+    package struct Key: Hashable, Sendable {
+        package enum Selection: Hashable, Sendable {
+            case url(String, service: UInt32)
+            case pattern(String?, service: String?)
+        }
+
+        package let selection: Selection
+        /// Whether small contents are included.
+        package let hasContent: Bool
+        /// Which exchanges are reported as well, in the words of the request.
+        package let requests: String
+
+        package init(_ selection: Selection, hasContent: Bool, requests: String) {
+            self.selection = selection
+            self.hasContent = hasContent
+            self.requests = requests
+        }
+    }
 
     package enum Scope: Sendable {
         /// One URL: its shared state, and its events in any partition. Observers of it are interested in its loads
@@ -24,12 +42,13 @@ package struct EventSubject: Sendable {
         case matching(@Sendable (ResourceChange) -> Bool)
     }
 
-    package init(name: String, scope: Scope, hasContent: Bool, text: any EventText) {
-        self.name = name
+    package init(_ key: Key, scope: Scope, text: any EventText) {
+        self.key = key
         self.scope = scope
-        self.hasContent = hasContent
         self.text = text
     }
+
+    package var hasContent: Bool { key.hasContent }
 
     /// The key under which changes of one URL are found; nil when every change must be tested.
     var exactKey: EventKey? {

@@ -20,7 +20,6 @@ extension AdminPages {
         let hasContent = try parameters.choice("content", of: ["0", "1"], default: "0") == "1"
         let wantsLoad = try parameters.choice("loadIfNeeded", of: ["0", "1"], default: "0") == "1"
         guard !hasContent || request.isLoopback else { throw Problem.contentIsForThisMachine }
-        let suffix = hasContent ? " content" : ""
         var events: OwnEvents
         if parameters.text("url") != nil {
             for name in ["match", "service"] where parameters.text(name) != nil {
@@ -28,8 +27,10 @@ extension AdminPages {
             }
             let subject = try proxy.subject(of: parameters.required("url"))
             var topic = EventSubject(
-                name: "url \(subject.service.number) \(subject.url)\(suffix) \(requests)", scope: .resource(subject),
-                hasContent: hasContent, text: EventWording(about: .url(subject.url), in: proxy, walkers: walkers))
+                EventSubject.Key(
+                    .url(subject.url, service: subject.service.number), hasContent: hasContent, requests: requests),
+                scope: .resource(subject),
+                text: EventWording(about: .url(subject.url), in: proxy, walkers: walkers))
             let url = subject.uri.string
             if requests != "0" { topic.requests = { $0.url == url } }
             events = OwnEvents(topic)
@@ -47,9 +48,8 @@ extension AdminPages {
             let (match, service) = (parameters.text("match"), parameters.text("service"))
             let isOnly = requests == "only"
             var topic = EventSubject(
-                name: "match \(service ?? "*") \(match ?? "**")\(suffix) \(requests)",
+                EventSubject.Key(.pattern(match, service: service), hasContent: hasContent, requests: requests),
                 scope: .matching { !isOnly && filter.accepts(ResourceURL($0.key.url), service: $0.service) },
-                hasContent: hasContent,
                 text: EventWording(
                     about: isOnly ? .requests(match) : .pattern(match, filter), in: proxy, walkers: walkers))
             topic.isSelective = match != nil

@@ -12,7 +12,7 @@ final class LoopEvents {
     private let loop: EventLoop
     // Holds: the proxy has the loops, and ends them before it goes.
     private unowned let proxy: Proxy
-    private var topics: [String: LoopTopic] = [:]
+    private var topics: [EventSubject.Key: LoopTopic] = [:]
     private var byNumber: [Int: LoopTopic] = [:]
     /// Receives events for this loop; exists while there are streams.
     private var mailbox: EventMailbox?
@@ -36,7 +36,7 @@ final class LoopEvents {
 
     /// A new stream; nil when Larder is stopping. `leave` must follow.
     func subscribe(to subject: EventSubject) -> EventSubscriber? {
-        guard let topic = topics[subject.name] ?? make(subject) else { return nil }
+        guard let topic = topics[subject.key] ?? make(subject) else { return nil }
         topic.subscribers += 1
         if heartbeat == nil { beat() }
         return EventSubscriber(topic)
@@ -48,7 +48,7 @@ final class LoopEvents {
         topic.subscribers -= 1
         guard topic.subscribers == 0 else { return }
         bytes -= topic.bytes
-        topics[topic.subject.name] = nil
+        topics[topic.subject.key] = nil
         byNumber[topic.hubTopic.number] = nil
         topic.resource?.memory.removeObserver()
         if let mailbox { proxy.events.leave(topic.hubTopic, mailbox) }
@@ -68,7 +68,7 @@ final class LoopEvents {
         topic.resource?.memory.addObserver()
         if let resource = topic.resource { proxy.observationBegan(of: resource) }
         if subject.requests != nil { proxy.requests.listen() }
-        topics[subject.name] = topic
+        topics[subject.key] = topic
         byNumber[hubTopic.number] = topic
         proxy.tellProgress()
         return topic

@@ -80,6 +80,18 @@ struct EventScenarios {
         }
     }
 
+    @Test func `no pattern that a client chooses makes its stream one with content`() async throws {
+        try await Scenario.run { (scene) async throws in
+            scene.origin.answer { _ in .ok("Cache-Control: max-age=60", "Content-Type: text/plain", content: "apples") }
+            _ = try await scene.get("/a")
+            let events = try await scene.stream("match=**&content=1&requests=1")
+            #expect(try await events.next().json["resources"]?.array?.count == 1)
+            let others = try await scene.stream("match=**%20content&requests=1")
+            #expect(try await others.next().json["resources"]?.array?.isEmpty == true)
+            #expect(scene.proxy.events.topicCount == 2)
+        }
+    }
+
     @Test func `OB-12 a silent stream shows every fifteen seconds that it lives`() async throws {
         try await Scenario.run { (scene) async throws in
             let events = try await scene.events(about: "/a")

@@ -108,7 +108,8 @@ struct ProgressScenarios {
             }
             var farewell: [UInt8] { [] }
         }
-        let subject = EventSubject(name: "a", scope: .matching { _ in true }, hasContent: false, text: NoText())
+        let key = EventSubject.Key(.pattern(nil, service: nil), hasContent: false, requests: "0")
+        let subject = EventSubject(key, scope: .matching { _ in true }, text: NoText())
         let topic = LoopTopic(
             subject: subject, hubTopic: EventHub.Topic(number: 1, subject: subject), resource: nil)
         let loads = [NoText.self as Any.Type, Int.self].map { ObjectIdentifier($0) }
