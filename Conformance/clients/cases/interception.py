@@ -135,6 +135,20 @@ def key(context):
     printed = context.run([context.program, "trust", "--print", "--socket", scene.daemon.socket]).stdout
     expect_equal(printed, scene.trusted().read_bytes(), "larder trust --print")
     untrust = [str(context.program), "untrust", "--socket", str(scene.daemon.socket)]
+    # A browser's database that cannot be read may still have the CA, which is needed to find it there.
+    database = context.directory / "home/.pki/nssdb/cert9.db"
+    database.parent.mkdir(parents=True)
+    database.touch()
+    certutil = context.directory / "bin/certutil"
+    certutil.parent.mkdir()
+    certutil.write_text("#!/bin/sh\nexit 1\n")
+    certutil.chmod(0o755)
+    home = context.environment(HOME=context.directory / "home")
+    done = subprocess.run(
+        untrust, env=home | {"PATH": f"{certutil.parent}:{home['PATH']}"}, capture_output=True, check=False)
+    expect_equal(done.returncode, 1, "exit status of larder untrust where a database cannot be read")
+    expect_in("certutil -L", done.stdout.decode(), "what it advises")
+    expect(keys[0].exists(), "the key is gone, and with it what tells which certificates are Larder's")
     done = subprocess.run(
         untrust, env=context.environment(HOME="/nowhere"), capture_output=True, check=False)
     expect_equal(done.returncode, 0, "exit status of larder untrust")

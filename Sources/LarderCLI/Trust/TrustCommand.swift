@@ -90,8 +90,9 @@ struct Untrust: ParsableCommand {
         commandName: "untrust",
         abstract: "Undo `larder trust`, and remove the daemon's local CA with its key.",
         discussion: """
-            The CA's certificate is taken out of the system's store and the databases of browsers, and the daemon forgets \
-            CA and key: https passes unseen from then on. Hosts in `intercept.hosts` get a new CA at the next start; \
+            The CA's certificates, those before it was renewed as well, are taken out of the system's store and the \
+            databases of browsers, and the daemon forgets CA and key: https passes unseen from then on. If a store could \
+            not be changed, the daemon keeps both, so that this command can be repeated. Hosts in `intercept.hosts` get a new CA at the next start; \
             remove them as well.
             """)
 
@@ -104,22 +105,30 @@ struct Untrust: ParsableCommand {
         let environment = ProcessInfo.processInfo.environment
         let stores = TrustStore.found(
             home: environment["HOME"], hasCertutil: TrustSteps.has("certutil", in: environment["PATH"] ?? ""))
+        guard Untrust.remove(authority.pem, from: stores, TrustSteps(mayAsk: isatty(0) == 1)) else {
+            Terminal.write("The daemon keeps its CA: remove the rest by hand, then run `larder untrust` again.\n")
+            throw ExitCode.failure
+        }
+        _ = try client.send(.delete, "/-/ca")
+        Terminal.write("The daemon has forgotten its CA and removed the key.\n")
+    }
+
+    /// Takes all certificates of the CA's key out of stores. False if one may still have any: the CA is needed to find
+    /// them.
+    static func remove(_ certificate: String, from stores: [TrustStore], _ performer: TrustSteps) -> Bool {
         var isComplete = true
         for store in stores {
-            let steps = store.removing(authority.fileName)
-            if steps.isEmpty { continue }
             do throws(TrustSteps.Failure) {
-                try TrustSteps(mayAsk: isatty(0) == 1).perform(steps)
+                let steps = store.removing(try store.names(ofKeyIn: certificate))
+                if steps.isEmpty { continue }
+                try performer.perform(steps)
                 Terminal.write("ok    \(store.name)\n")
             } catch {
-                if case .nss = store.kind { continue }  // It was not there.
                 isComplete = false
                 Terminal.write("FAIL  \(store.name)\n      \(error.reason)\n      by hand: \(error.line)\n")
             }
         }
-        _ = try client.send(.delete, "/-/ca")
-        Terminal.write("The daemon has forgotten its CA and removed the key.\n")
-        if !isComplete { throw ExitCode.failure }
+        return isComplete
     }
 }
 
@@ -140,8 +149,10 @@ struct LocalCA {
         pem = String(decoding: try client.send(.get, "/-/ca.pem", accept: "*/*"), as: UTF8.self)
     }
 
-    /// The name of its files and entries, unique to each daemon.
-    var fileName: String { "larder-" + fingerprint.split(separator: ":").prefix(8).joined().lowercased() }
+    static let namePrefix = "larder-"
+
+    /// The name of its files and entries, unique to each certificate.
+    var fileName: String { LocalCA.namePrefix + fingerprint.split(separator: ":").prefix(8).joined().lowercased() }
 
     var introduction: String {
         """

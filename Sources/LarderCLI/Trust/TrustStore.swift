@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import Glibc
+import LarderIO
 
 /// A place where programs look for trusted authorities, and how to add and remove one.
 struct TrustStore: Equatable {
@@ -65,15 +66,46 @@ struct TrustStore: Equatable {
         }
     }
 
-    func removing(_ name: String) -> [Step] {
+    /// The steps that remove the entries of these names.
+    func removing(_ names: [String]) -> [Step] {
+        guard !names.isEmpty else { return [] }
         switch kind {
         case .system(let directory, let command):
-            let file = "\(directory)/\(name).crt"
-            guard access(file, F_OK) == 0 else { return [] }
-            return [.remove(file), .run(command)]
+            return names.map { .remove("\(directory)/\($0).crt") } + [.run(command)]
         case .nss(let directory):
-            return [.run(["certutil", "-D", "-d", "sql:\(directory)", "-n", name])]
+            return names.map { .run(["certutil", "-D", "-d", "sql:\(directory)", "-n", $0]) }
         }
+    }
+
+    /// The names of Larder's entries for the key of a certificate: each time it was renewed, it got another name.
+    ///
+    /// - Parameters:
+    ///   - certificate: in PEM.
+    ///   - certutil: the program that reads databases.
+    func names(ofKeyIn certificate: String, certutil: String = "certutil") throws(TrustSteps.Failure) -> [String] {
+        let all: [String]
+        let content: (String) throws(TrustSteps.Failure) -> String
+        switch kind {
+        case .system(let directory, _):
+            let files = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+            all = files.filter { $0.hasSuffix(".crt") }.map { String($0.dropLast(4)) }
+            content = { name in
+                let octets = try? BoundedFile.read("\(directory)/\(name).crt", limit: 64 << 10)
+                return String(decoding: octets ?? [], as: UTF8.self)
+            }
+        case .nss(let directory):
+            let list = [certutil, "-L", "-d", "sql:\(directory)"]
+            // A nickname is followed by what it is trusted for. Larder's have no blanks.
+            all = try TrustSteps.output(of: list).split(separator: "\n").compactMap { line in
+                line.split(separator: " ").first.map(String.init)
+            }
+            content = { name throws(TrustSteps.Failure) in try TrustSteps.output(of: list + ["-n", name, "-a"]) }
+        }
+        var names: [String] = []
+        for name in Set(all).sorted() where name.hasPrefix(LocalCA.namePrefix) {
+            if LocalAuthority.haveSameKey(try content(name), certificate) { names.append(name) }
+        }
+        return names
     }
 
     private static func isDirectory(_ path: String) -> Bool {
@@ -145,6 +177,25 @@ struct TrustSteps {
             let status = SpawnedCommand.wait(for: process)
             return status == 0 ? nil : "`\(command.joined(separator: " "))` ended with \(status)"
         }
+    }
+
+    /// Runs a command, and returns its output.
+    static func output(of command: [String]) throws(Failure) -> String {
+        let reason: String
+        do {
+            let output = try ScratchFile([])
+            switch SpawnedCommand.start(command, output: output.descriptor) {
+            case .failure(let failure):
+                reason = "\(command[0]) cannot be run: \(String(cString: strerror(failure.code)))"
+            case .success(let process):
+                let status = SpawnedCommand.wait(for: process)
+                if status == 0 { return String(decoding: try output.octets(), as: UTF8.self) }
+                reason = "`\(command.joined(separator: " "))` ended with \(status)"
+            }
+        } catch {
+            reason = "\(error)"
+        }
+        throw Failure(reason: reason, line: line(.run(command)))
     }
 
     /// Whether a program of that name is in `PATH`.

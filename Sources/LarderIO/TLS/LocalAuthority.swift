@@ -64,6 +64,14 @@ package final class LocalAuthority: @unchecked Sendable {
         try LocalAuthority(key: key, name: name, now: now)
     }
 
+    /// Whether certificates in PEM are of one key, as those of an authority before and after it was renewed.
+    package static func haveSameKey(_ one: String, _ other: String) -> Bool {
+        let keys = [one, other].compactMap { text in
+            (try? PEM.certificates(text, "compare certificates"))?.first.flatMap { X509_get_pubkey($0.pointer) }
+        }.map(PEM.PrivateKey.init)
+        return keys.count == 2 && EVP_PKEY_eq(keys[0].pointer, keys[1].pointer) == 1
+    }
+
     /// The certificate in PEM.
     package var pem: String { String(decoding: certificate.octets, as: UTF8.self) }
 

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import LarderIO
+import Testing
+
+@testable import LarderCLI
+
+@Suite("Trust stores")
+struct TrustStoreTests {
+    private let directory = FreshDirectory()
+
+    private func authority() throws -> LocalAuthority {
+        try LocalAuthority(machine: "a", day: "27 Nov 2026", now: 1_795_000_000)
+    }
+
+    private func renewed(_ authority: LocalAuthority) throws -> LocalAuthority {
+        try authority.renewed(now: 1_796_000_000)
+    }
+
+    private func write(_ text: String, to name: String) throws {
+        try Data(text.utf8).write(to: URL(fileURLWithPath: directory.path + "/" + name))
+    }
+
+    /// A store whose bundles a command builds: `true` or `false`.
+    private func system(_ command: String) -> TrustStore {
+        TrustStore(kind: .system(directory: directory.path, command: [command]))
+    }
+
+    @Test func `of a renewed authority all certificates are removed, and nobody else's`() throws {
+        let old = try authority()
+        let new = try renewed(old)
+        #expect(old.pem != new.pem)
+        try write(old.pem, to: "larder-01.crt")
+        try write(new.pem, to: "larder-02.crt")
+        try write(try authority().pem, to: "larder-03.crt")
+        try write("no certificate", to: "larder-04.crt")
+        try write(old.pem, to: "by-hand.crt")
+        let store = system("true")
+        let names = try store.names(ofKeyIn: new.pem)
+        #expect(names == ["larder-01", "larder-02"])
+        #expect(
+            store.removing(names) == [
+                .remove(directory.path + "/larder-01.crt"), .remove(directory.path + "/larder-02.crt"), .run(["true"]),
+            ])
+        #expect(store.removing([]).isEmpty)
+    }
+
+    @Test func `a browser's database is asked for them`() throws {
+        let old = try authority()
+        let new = try renewed(old)
+        try write(old.pem, to: "larder-01")
+        try write(try authority().pem, to: "larder-03")
+        try write(
+            """
+            #!/bin/sh
+            [ "$1 $2 $3" = "-L -d sql:db" ] || exit 1
+            if [ "$4" = -n ]; then exec cat "${0%/*}/$5"; fi
+            printf '\\nCertificate Nickname    Trust Attributes\\n\\n'
+            printf 'larder-03    C,,\\nAnother one    ,,\\nlarder-01    C,,\\n'
+
+            """, to: "certutil")
+        let certutil = directory.path + "/certutil"
+        #expect(chmod(certutil, 0o755) == 0)
+        let store = TrustStore(kind: .nss(directory: "db"))
+        #expect(try store.names(ofKeyIn: new.pem, certutil: certutil) == ["larder-01"])
+        #expect(store.removing(["larder-01"]) == [.run(["certutil", "-D", "-d", "sql:db", "-n", "larder-01"])])
+        #expect(throws: TrustSteps.Failure.self) {
+            try TrustStore(kind: .nss(directory: "other")).names(ofKeyIn: new.pem, certutil: certutil)
+        }
+    }
+
+    @Test func `the daemon's CA is needed until no store has a certificate of its key`() throws {
+        let authority = try authority()
+        try write(authority.pem, to: "larder-01.crt")
+        #expect(!Untrust.remove(authority.pem, from: [system("false")], TrustSteps(mayAsk: false)))
+        try? FileManager.default.removeItem(atPath: directory.path + "/larder-01.crt")
+        #expect(Untrust.remove(authority.pem, from: [system("false")], TrustSteps(mayAsk: false)))
+    }
+}
