@@ -69,7 +69,7 @@ struct VersionDifference {
     private func compare(_ old: [String], _ new: [String], _ style: TextStyle) throws -> [UInt8]? {
         let files = try [old, new].map { lines in
             let text = lines.joined(separator: "\n")
-            return try ScratchFile(Array((style.isColoured ? VersionDifference.printable(text) : text).utf8))
+            return try ScratchFile(Array((style.isForTerminal ? VersionDifference.printable(text) : text).utf8))
         }
         let output = try ScratchFile([])
         let labels = [self.old, self.new].flatMap { ["-L", "\(Outline.printable(url)) \($0.firstSeen)"] }

@@ -31,9 +31,9 @@ enum Terminal {
     static func writeProgress(_ line: String?) { write("\r\u{1B}[K" + (line ?? ""), to: STDERR_FILENO) }
 
     /// The styles for standard output: none when it is not a terminal or `NO_COLOR` is set.
-    static func style(environment: [String: String]) -> TextStyle {
+    static func style(environment: [String: String], isTerminal: Bool = isatty(STDOUT_FILENO) == 1) -> TextStyle {
         let wantsColour = environment["NO_COLOR"]?.isEmpty ?? true && environment["TERM"] != "dumb"
-        return wantsColour && isatty(STDOUT_FILENO) == 1 ? .coloured : .plain
+        return TextStyle(isColoured: wantsColour && isTerminal, isForTerminal: isTerminal)
     }
 
     /// Writes all of `text`; a closed pipe (`larder list | head`) is no error.
@@ -53,9 +53,11 @@ enum Terminal {
 /// Highlighting of parts of a text.
 struct TextStyle: Sendable {
     var isColoured: Bool
+    /// Whether a terminal shows it, which content from elsewhere must not control.
+    var isForTerminal: Bool
 
-    static let plain = TextStyle(isColoured: false)
-    static let coloured = TextStyle(isColoured: true)
+    static let plain = TextStyle(isColoured: false, isForTerminal: false)
+    static let coloured = TextStyle(isColoured: true, isForTerminal: true)
 
     func bold(_ text: String) -> String { wrap(text, "1") }
     func dim(_ text: String) -> String { wrap(text, "2") }

@@ -155,6 +155,11 @@ struct VersionTextTests {
         let coloured = try difference("a\n\u{1B}[2J\tb\n", "a\nc", type: "text/plain", .coloured)
         #expect(coloured?.contains("-\\u{1b}[2J\tb") == true)
         #expect(coloured?.contains("\u{1B}[31m") == true)
+        for environment in [["NO_COLOR": "1"], ["TERM": "dumb"]] {
+            let style = Terminal.style(environment: environment, isTerminal: true)
+            let shown = try difference("a\n\u{1B}[2J\tb\n", "a\nc", type: "text/plain", style)
+            #expect(shown?.contains("-\\u{1b}[2J\tb") == true && shown?.contains("\u{1B}") == false)
+        }
         #expect(try difference("a", "a", type: "text/plain") == nil)
     }
 
