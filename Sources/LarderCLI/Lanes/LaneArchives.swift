@@ -84,11 +84,8 @@ struct ExportRecording: ParsableCommand {
         let client = try ClientOptions.of(daemon).adminClient()
         let archive = try CommandFailure.orNothing { try LaneArchives.archive(name, client) }
         guard let file, file != "-" else { return Terminal.write(String(decoding: archive, as: UTF8.self) + "\n") }
-        do {
-            try WrittenFile.write(archive + [0x0A], to: file)
-        } catch {
-            throw CommandFailure("cannot write \(file): \(error)")
-        }
+        // Contents may be for this user alone.
+        try ExportedFile.write(archive + [0x0A], to: file, isPrivate: true)
     }
 }
 

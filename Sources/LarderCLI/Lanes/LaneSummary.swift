@@ -83,11 +83,7 @@ struct LaneSummary {
     }
 
     func write(to path: String) throws {
-        do {
-            try WrittenFile.write(Array((json.description + "\n").utf8), to: path)
-        } catch {
-            throw CommandFailure("cannot write \(path): \(error)")
-        }
+        try ExportedFile.write(Array((json.description + "\n").utf8), to: path, isPrivate: false)
     }
 
     private var tunnels: [JSONValue] { json["tunnels"]?.array ?? [] }

@@ -36,3 +36,20 @@ enum WrittenFile {
         return made
     }
 }
+
+extension ExportedFile {
+    /// Writes a file whole or not at all. A device, a pipe or a link that is there already stays, and is written to.
+    static func write(_ octets: [UInt8], to path: String, isPrivate: Bool) throws {
+        var status = stat()
+        if lstat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
+            do {
+                return try WrittenFile.write(octets, to: path, mode: isPrivate ? 0o600 : 0o644)
+            } catch {
+                throw CommandFailure("cannot write \(path): \(error)")
+            }
+        }
+        let file = try ExportedFile(path, isPrivate: isPrivate)
+        try file.write(octets[...])
+        try file.finish()
+    }
+}
