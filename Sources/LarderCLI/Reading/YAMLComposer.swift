@@ -16,8 +16,11 @@ struct YAMLComposer: ~Copyable {
     private let parser: UnsafeMutablePointer<yaml_parser_t>
     private let input: UnsafeMutableBufferPointer<UInt8>
     private let limits: Limits
-    private var anchors: [String: YAMLNode] = [:]
+    /// The values that aliases stand for, and how many levels each has.
+    private var anchors: [String: (node: YAMLNode, levels: Int)] = [:]
     private var depth = 0
+    /// The deepest level of the value being composed, aliases included.
+    private var deepest = 0
     private var merged = 0
 
     /// The root of `text`, or nil where it contains no document.
@@ -71,6 +74,9 @@ struct YAMLComposer: ~Copyable {
     }
 
     private mutating func compose(_ event: Event) throws(YAMLError) -> YAMLNode {
+        let outer = deepest
+        deepest = depth
+        defer { deepest = max(outer, deepest) }
         let node: YAMLNode
         switch event.kind {
         case .scalar(let scalar): node = YAMLNode(kind: .scalar(scalar), mark: event.mark)
@@ -80,17 +86,24 @@ struct YAMLComposer: ~Copyable {
             guard let anchored = anchors[name] else {
                 throw YAMLError(problem: "found undefined alias", mark: event.mark)
             }
-            return YAMLNode(kind: anchored.kind, mark: event.mark)
+            try reach(depth + anchored.levels, event.mark)
+            return YAMLNode(kind: anchored.node.kind, mark: event.mark)
         default:
             throw YAMLError(problem: "did not find a value", mark: event.mark)
         }
-        if let anchor = event.anchor { anchors[anchor] = node }
+        if let anchor = event.anchor { anchors[anchor] = (node, deepest - depth) }
         return node
     }
 
     private mutating func enter(_ mark: YAMLMark) throws(YAMLError) {
         depth += 1
-        guard depth <= limits.depth else {
+        try reach(depth, mark)
+    }
+
+    /// Deeper values could overflow the stack, at the latest when they are released.
+    private mutating func reach(_ level: Int, _ mark: YAMLMark) throws(YAMLError) {
+        deepest = max(deepest, level)
+        guard level <= limits.depth else {
             throw YAMLError(problem: "values nested more than \(limits.depth) deep", mark: mark)
         }
     }

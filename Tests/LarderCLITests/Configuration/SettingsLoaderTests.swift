@@ -240,6 +240,18 @@ struct SettingsLoaderTests {
         #expect(!problems.isEmpty)
     }
 
+    @Test func `what aliases nest is as deep as if it were written out`() throws {
+        func chain(_ levels: Int) -> String {
+            "a: &a0 []\n" + (1...levels).map { "a\($0): &a\($0) [x, *a\($0 - 1)]\n" }.joined()
+        }
+        // The root and the first list are levels as well.
+        let problem = try #require(try ConfigurationFixture(chain(199)).problems().first)
+        #expect((problem.line, problem.column) == (200, 17))
+        #expect(problem.found == "text that is not YAML (values nested more than 200 deep)")
+        let shallower = try ConfigurationFixture(chain(198)).problems()
+        #expect(!shallower.isEmpty && !shallower.contains { $0.found.contains("not YAML") })
+    }
+
     @Test func `a key set three times is told twice, whatever its quotes`() throws {
         let problems = try ConfigurationFixture("threads: 1\n'threads': 2\n\"threads\": 3\n").problems()
         #expect(problems.map(\.line) == [2, 3])
