@@ -107,6 +107,12 @@ def run_options(context):
     scene = Opened(context, hosts="[]")
     expect_equal(scene.run("sh", "-c", "exit 7", check=False).returncode, 7, "the command's exit status")
     expect_equal(scene.run("sh", "-c", "kill -9 $$", check=False).returncode, 137, "that of a command that was killed")
+    ignoring = ["/bin/sh", "-c", "trap '' INT; exec \"$@\"", "sh"]
+    status = context.run([
+        *ignoring, context.program, "run", "--socket", scene.daemon.socket, "--",
+        "/bin/sh", "-c", "kill -INT $$; exit 8",
+    ], check=False).returncode
+    expect_equal(status, 8, "that of a command in the background, which ignores what its shell had it ignore")
     expect_equal(scene.run("/nowhere/x", check=False).returncode, 127, "without a command")
     missed = scene.run("curl", "-sS", scene.url, options=["--fail-on-miss"], check=False)
     expect_equal(missed.returncode, 113, "--fail-on-miss the first time")

@@ -13,9 +13,7 @@ enum LaneProcess {
         _ command: [String], with variables: [ProxyVariables.Value]
     ) -> (status: Int32, hasStarted: Bool) {
         // The terminal's signals are for the command, which this process outlives.
-        let ignored = [SIGINT, SIGQUIT]
-        for number in ignored { signal(number, SIG_IGN) }
-        switch SpawnedCommand.start(command, variables, defaults: ignored) {
+        switch SpawnedCommand.start(command, variables, defaults: ignore([SIGINT, SIGQUIT])) {
         case .failure(let failure):
             Terminal.writeError("larder: cannot run \(command[0]): \(String(cString: strerror(failure.code)))")
             return (failure.code == ENOENT ? 127 : 126, false)
@@ -23,6 +21,15 @@ enum LaneProcess {
             child = process
             for number in [SIGTERM, SIGHUP] { signal(number) { _ = kill(LaneProcess.child, $0) } }
             return (SpawnedCommand.wait(for: process), true)
+        }
+    }
+
+    /// Has this process ignore signals; returns those that it did not ignore before. A shell has jobs in the background
+    /// ignore the terminal's, and that must go on for their commands.
+    static func ignore(_ signals: [Int32]) -> [Int32] {
+        signals.filter { number in
+            let former = signal(number, SIG_IGN)
+            return unsafeBitCast(former, to: Int.self) != unsafeBitCast(SIG_IGN, to: Int.self)
         }
     }
 }

@@ -118,6 +118,18 @@ struct RunningTests {
         #expect(said == "it's $HOME `x`,localhost,127.0.0.1,::1")
     }
 
+    @Test func `a command ignores the signals that were ignored before, and no others`() {
+        // Two that nobody else uses: the terminal's would be for all tests.
+        let signals = [SIGVTALRM, SIGPROF]
+        signal(SIGVTALRM, SIG_IGN)
+        defer { for number in signals { signal(number, SIG_DFL) } }
+        let defaults = LaneProcess.ignore(signals)
+        #expect(defaults == [SIGPROF])
+        let command = ["/bin/sh", "-c", "kill -VTALRM $$; kill -PROF $$; exit 1"]
+        let status = (try? SpawnedCommand.start(command, defaults: defaults).get()).map(SpawnedCommand.wait)
+        #expect(status == 128 + SIGPROF)
+    }
+
     @Test(arguments: [
         (["run"], "name a command"), (["run", "--"], "name a command"), (["warm", "x", "--parallel", "0"], "1 to 64"),
     ])
