@@ -37,6 +37,12 @@ struct RefusedResponseScenarios {
             return .failure(RequestError(entity: entity, cause: cause, timestamp: entity.timestamp))
         })
 
+    /// Throws an error that is no `RequestError`, as when a model cannot be made.
+    private static let throwing = TransformingScenarios.entry(
+        ResponseContentTransformer("throwing") { (entity: Entity<[UInt8]>) throws -> [UInt8]? in
+            throw Quoting(description: "cannot parse \(String(decoding: entity.content, as: UTF8.self))")
+        })
+
     /// A service with such a pipeline.
     private func run(
         privacy: ServicePrivacy = .shared, _ entry: ConfigurationEntry = strict, _ body: (Scenario) async throws -> Void
@@ -135,6 +141,28 @@ struct RefusedResponseScenarios {
                 }
                 if privacy == .shared { #expect(reports[0].contains("refused in stage"), "\(reports[0])") }
             }
+        }
+    }
+
+    @Test(arguments: ["max-age=60", "private", "no-store"])
+    func `the words of what a transformer throws are told to those who may have the response`(
+        _ directives: String
+    )
+        async throws
+    {
+        try await run(Self.throwing) { (scene) async throws in
+            scene.origin.answer { _ in Self.broken(directives, for: "quoted") }
+            let own = try await scene.get("/a", "Cookie: anna")
+            #expect(
+                own.status == 502 && own.text.contains("cannot parse") && own.text.contains("quoted"), "\(own.text)")
+            let isForAll = directives == "max-age=60"
+            let state = "\(try await scene.state("/a"))"
+            let explanation = "\(try await scene.ask("/-/explain?url=\(scene.url("/a"))"))"
+            #expect(state.contains("cannot parse") == isForAll && state.contains("quoted") == isForAll, "\(state)")
+            #expect(explanation.contains("cannot parse") == isForAll && explanation.contains("quoted") == isForAll)
+            let line = scene.log.values.first { $0.contains("answered with an error") } ?? ""
+            #expect(line.contains("by ‘throwing’") && line.contains("cannot parse") == isForAll, "\(line)")
+            #expect(line.contains("quoted") == isForAll, "\(line)")
         }
     }
 

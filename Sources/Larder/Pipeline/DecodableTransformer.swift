@@ -40,7 +40,7 @@ public struct DecodableTransformer<Model: Decodable & Sendable>: ResponseTransfo
             return .success(
                 entity.withContent(try makeDecoder().decode(Model.self, from: Data(octets)) as any Sendable))
         } catch {
-            return failure(error, "Cannot parse server response")
+            return failure(error, RequestError.unparsable)
         }
     }
 }

@@ -65,7 +65,7 @@ public struct ResponseContentTransformer<Input: Sendable, Output: Sendable>: Res
         } catch let error as RequestError {
             return .failure(error)
         } catch {
-            return failure(entity, error, "Cannot parse server response")
+            return failure(entity, error, RequestError.unparsable)
         }
     }
 

@@ -58,6 +58,16 @@ public struct RequestError: Error, Sendable {
         return [408, 429, 502, 503, 504].contains(status.rawValue)
     }
 
+    /// The message of an error that a transformer has thrown, and that is none of these: for users, to whom its own
+    /// words may mean nothing.
+    static let unparsable = "Cannot parse server response"
+
+    /// The message, and the words of the cause where the message says nothing of it.
+    package var explanation: String {
+        guard userMessage == RequestError.unparsable, let cause else { return userMessage }
+        return "\(userMessage): \(cause)"
+    }
+
     private static func message(_ cause: any Error) -> String {
         let text = String(describing: cause)
         return text.isEmpty ? "Request failed" : text

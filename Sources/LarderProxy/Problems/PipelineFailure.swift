@@ -44,7 +44,7 @@ struct PipelineFailure: Error, CustomStringConvertible {
     /// For everybody.
     var description: String {
         guard !isBusy else { return "the response could not be transformed: \(cause.userMessage)" }
-        return "the origin's response was refused\(place)" + (isPublic ? ": \(cause.userMessage.prefix(500))" : "")
+        return "the origin's response was refused\(place)" + (isPublic ? ": \(cause.explanation.prefix(500))" : "")
     }
 
     private var place: String {
@@ -64,7 +64,7 @@ struct PipelineFailure: Error, CustomStringConvertible {
         }
         var problem = Problem(
             status: status, title: "The response could not be transformed", proxyError: .proxyInternalError,
-            detail: "The origin's response was refused\(place): \(cause.userMessage.prefix(500))",
+            detail: "The origin's response was refused\(place): \(cause.explanation.prefix(500))",
             advice: "Look at what the origin sent (`serve: raw` passes it on untouched) and at the transformer.")
         problem.publicDetail = description
         return problem
