@@ -88,6 +88,11 @@ extension SettingsReference {
             A service of a [daemon of your own](library.md#one-state-for-a-program-and-its-clients) says these in Swift.
             Durations are `Duration`s, and what is not said has the default of the file. All else is added by an entry
             of the same name below `services`, with its `baseURL`: it may have any setting, and wins over the program.
+            `ignoreQuery` and `routes` of it are about the URLs that clients ask for: they do not change the URL of a
+            program's `service.resource(…)`, nor which resource that is.
+
+            The closures given to `configure`, mutators, decorators and hooks of decorated requests run on event loops
+            and must not block: [what has to wait](library.md#what-has-to-wait) is done elsewhere.
 
             Of the service (`$0` is the configuration that the closure of `service.configure` changes):
 

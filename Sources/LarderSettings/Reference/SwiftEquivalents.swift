@@ -40,9 +40,11 @@ enum SwiftEquivalents {
         "serve": "`$0.serving`",
         "transformTimeout": "`$0.transformTimeout`",
         "transformedSizeLimit": "`$0.transformedSizeLimit`",
-        "decorate.retry": "`$0.retry(RetryPolicy(…))`",
+        "decorate.retry": """
+        `$0.retry(RetryPolicy(…))`: without the service's budget, for 408 and 429 too, and not told in `Cache-Status`
+        """,
         "decorate.refreshToken": "`$0.decorateRequests(TokenRefresh(…).decorate)`",
-        "decorate.delay": "`$0.decorateRequests { … }`",
+        "decorate.delay": "`$0.decorateRequests { … }`, with [a delegate](library.md#what-has-to-wait)",
         "afterWrite": "`$0.afterWrite`",
     ]
 
