@@ -6,7 +6,9 @@ extension YAMLDocument {
     /// The problem of a text that is not YAML. The text itself is not quoted: it may contain secrets.
     static func problem(_ error: YAMLError, text: String, source: Source) -> SettingsProblem {
         let context = error.context.map { ", \($0.text.trimmingPrefix("while ")) of line \($0.line)" } ?? ""
-        let (line, hint) = advice(on: text, at: error.mark.line)
+        var (line, hint) = advice(on: text, at: error.mark.line)
+        // Here an alias is no pattern that lacks its quotes.
+        if error.problem.hasPrefix("values nested") { hint = "close the brackets that are open, or nest fewer aliases" }
         return SettingsProblem(
             at: source.place(line: line, column: error.mark.column), setting: source.setting,
             found: "text that is not YAML (\(error.problem)\(context))", expected: "YAML",

@@ -248,6 +248,7 @@ struct SettingsLoaderTests {
         let problem = try #require(try ConfigurationFixture(chain(199)).problems().first)
         #expect((problem.line, problem.column) == (200, 17))
         #expect(problem.found == "text that is not YAML (values nested more than 200 deep)")
+        #expect(problem.advice == "close the brackets that are open, or nest fewer aliases")
         let shallower = try ConfigurationFixture(chain(198)).problems()
         #expect(!shallower.isEmpty && !shallower.contains { $0.found.contains("not YAML") })
     }
