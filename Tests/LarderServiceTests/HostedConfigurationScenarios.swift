@@ -314,6 +314,49 @@ struct HostedConfigurationScenarios {
         }
     }
 
+    @Test(arguments: [Larder.Configuration.Privacy.private, .partitioned], ["reload", "restart", "invalidate"])
+    func `HT-03 what a program's former credentials got is not given to the next user`(
+        privacy: Larder.Configuration.Privacy, way: String
+    ) async throws {
+        let user = Lock("ann")
+        try await Self.run(onDisk: true) { service in
+            service.configure {
+                $0.privacy = privacy
+                $0.fields[.authorization] = "Bearer \(user.withLock { $0 })"
+            }
+        } _: { (scene, service) async throws in
+            scene.origin.answer {
+                .ok("Cache-Control: max-age=60, public", content: $0["Authorization"] ?? "nobody")
+            }
+            #expect(try await scene.getStored("/a").text == "Bearer ann")
+            user.withLock { $0 = "bob" }
+            switch way {
+            case "reload": try await scene.reload { _ in }
+            case "restart": try await scene.restart()
+            default:
+                service.invalidateConfiguration()
+                await scene.proxy.settle()
+            }
+            #expect(try await scene.getStored("/a").text == "Bearer bob")
+            // Nothing has changed.
+            try await scene.reload { _ in }
+            _ = try await scene.get("/a")
+            #expect(scene.origin.count(of: "/a") == 2)
+        }
+    }
+
+    @Test func `a program's credentials are for none of the paths that an origin may read otherwise`() async throws {
+        try await Self.run {
+            $0.configure("/a/**") { $0.fields[.authorization] = "Bearer ann" }
+        } _: { (scene, _) async throws in
+            scene.origin.answer { .ok("Cache-Control: no-store", content: $0["Authorization"] ?? "nobody") }
+            for path in ["/a/..%2fother", "/a/..%5cother", "/a/..;/other"] {
+                #expect(try await scene.get(path).status == 400, "\(path)")
+            }
+            #expect(try await scene.get("/a/b").text == "Bearer ann")
+        }
+    }
+
     @Test func `EC-14 privacy is what the program says for a URL`() async throws {
         try await Self.run { service in
             service.configure("/users/**") { $0.privacy = .partitioned }

@@ -124,7 +124,9 @@ package final class Daemon: Sendable {
                 Daemon.configuration(current.settings, &lasting) { other in
                     other.lowercased() == name.lowercased() ? nil : current.router.table.named(other)
                 })
+            lasting.credentials.adopt(by: proxy)
         }
+        settleCredentials(in: proxy.diskTier?.store)
     }
 
     private static func openStore(_ settings: Settings, time: any TimeSource, logger: Logger) throws -> SQLiteStore? {

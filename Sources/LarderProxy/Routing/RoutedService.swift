@@ -94,7 +94,9 @@ package final class RoutedService: Sendable {
         denials = DenialRules(settings.configure, relativeTo: service.baseURL)
         usesVariables = !settings.usedVariables.isEmpty
         ownCredentials = settings.credentials(
-            variables, certificate: tls?.certificate, saysPrivacyByURL: saysPrivacyByURL)
+            variables, certificate: tls?.certificate,
+            programmed: settings.declare == nil ? [] : service.declaredEntries.flatMap(\.credentials),
+            saysPrivacyByURL: saysPrivacyByURL)
         owner = ownCredentials.map { identities.partition(of: $0).name } ?? ""
         mayHaveOwnCaches =
             settings.declare != nil && !usesVariables
@@ -208,8 +210,8 @@ package final class RoutedService: Sendable {
     /// The version of the blocks; the model's own differs once this service has been replaced.
     var configurationVersion: UInt64 { configurations.version }
 
-    /// Whether any setting applies to some of the service's URLs only.
-    var hasBlocks: Bool { !settings.configure.isEmpty }
+    /// Whether any setting may apply to some of the service's URLs only.
+    var hasBlocks: Bool { !settings.configure.isEmpty || settings.declare != nil }
 
     /// Whether a block makes content part of the key of some requests.
     var keysByContent: Bool { settings.configure.contains { $0.keyedByContent == true } }
@@ -368,5 +370,18 @@ extension ConfigurationEntry {
         apply(&shared)
         apply(&own)
         return shared.privacy == own.privacy
+    }
+
+    /// The fields with credentials that it sets, in octets that differ if these do; empty without any.
+    fileprivate var credentials: [UInt8] {
+        var configuration = Configuration()
+        apply(&configuration)
+        var octets: [UInt8] = []
+        configuration.fields.set.forEachLine { name, spelling, value in
+            let name = name ?? FieldName(token: spelling)
+            guard SecretName.isOne(field: name) else { return }
+            octets += Array("\(description)\n\(name.canonical)\n\(value.count)\n".utf8) + Array(value)
+        }
+        return octets
     }
 }

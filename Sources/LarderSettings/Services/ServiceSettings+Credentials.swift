@@ -16,15 +16,17 @@ extension ServiceSettings {
     ///
     /// - Parameters:
     ///   - certificate: identifies that with which the service proves who it is.
+    ///   - programmed: those that the service's program sets.
     ///   - saysPrivacyByURL: whether the service's program says of some URLs that they are not for everyone.
     package func credentials(
-        _ values: VariableValues, certificate: String? = nil, saysPrivacyByURL: Bool = false
+        _ values: VariableValues, certificate: String? = nil, programmed: [UInt8] = [],
+        saysPrivacyByURL: Bool = false
     ) -> [UInt8]? {
         // The variables' values are part of each identity where users are apart.
         let given = privacy == .partitioned ? VariableValues() : values.given
         var octets: [UInt8] = []
         if !isForEveryone(saysPrivacyByURL) {
-            octets = ownCredentials(given, certificate) + given.renewers(of: usedVariables)
+            octets = ownCredentials(given, certificate) + programmed + given.renewers(of: usedVariables)
         }
         for name in usedVariables.sorted() where values.isWiping(name) {
             octets += VariableValues.octets(of: name, values[name] ?? "")
