@@ -110,8 +110,7 @@ struct PipelineRun: Sendable {
         await withCheckedContinuation { continuation in
             let course = Course(threads)
             let watch = Watch(TransformDeadline(within: limit))
-            let timer = clock.schedule(after: limit) {
-                guard course.end() else { return }
+            course.time(limit, by: clock) {
                 continuation.resume(returning: orElse(watch.timeout(limit, at: clock.now)))
             }
             let isTaken = threads.submit {
@@ -120,27 +119,29 @@ struct PipelineRun: Sendable {
                 let value =
                     isWanted() ? work(watch) : orElse(RequestError(cause: RequestCancelled(), timestamp: clock.now))
                 guard course.finish() else { return }
-                timer.cancel()
                 continuation.resume(returning: value)
             }
             guard !isTaken, course.end() else { return }
-            timer.cancel()
             continuation.resume(returning: orElse(RequestError(cause: TransformersBusy(), timestamp: clock.now)))
         }
     }
 
     /// The course of one piece of work: it waits for a thread, runs, and is done, or over before that.
     private final class Course: Sendable {
+        /// Whether the thread that it has was given up, is said where it has one.
         private enum Phase {
             case waiting
-            case running
+            case running(isGivenUp: Bool)
             case done
-            /// Whether the thread that it has was given up.
             case over(isGivenUp: Bool)
         }
 
         private let threads: TransformerThreads
         private let phase = Lock(Phase.waiting)
+        private let timer = Lock<ScheduledAction?>(nil)
+
+        /// After so long another thread takes the place of the one that it has: others wait for no longer.
+        private static let patience = Duration.milliseconds(500)
 
         init(_ threads: TransformerThreads) { self.threads = threads }
 
@@ -148,32 +149,67 @@ struct PipelineRun: Sendable {
         func begin() -> Bool {
             phase.withLock { phase in
                 guard case .waiting = phase else { return false }
-                phase = .running
+                phase = .running(isGivenUp: false)
                 return true
+            }
+        }
+
+        /// Calls `onEnd` when it is not done after `left`; gives up its thread before that.
+        func time(_ left: Duration, by clock: any ModelClock, onEnd: @escaping @Sendable () -> Void) {
+            let part = min(left, Self.patience)
+            let next = clock.schedule(after: part) { [weak self] in
+                guard let self else { return }
+                if part < left, self.setAside() {
+                    time(left - part, by: clock, onEnd: onEnd)
+                } else if end() {
+                    onEnd()
+                }
+            }
+            timer.withLock { $0 = next }
+            if case .done = phase.withLock({ $0 }) { next.cancel() }
+        }
+
+        /// Gives up the thread that it has, if it has one; false if it is not waited for any more.
+        private func setAside() -> Bool {
+            phase.withLock { phase in
+                switch phase {
+                case .waiting: return true
+                case .running(let isGivenUp):
+                    if !isGivenUp { phase = .running(isGivenUp: threads.giveUp()) }
+                    return true
+                case .done, .over: return false
+                }
             }
         }
 
         /// False if nobody waits for its result any more.
         func finish() -> Bool {
             let (isInTime, isGivenUp) = phase.withLock { phase in
-                if case .over(let isGivenUp) = phase { return (false, isGivenUp) }
-                phase = .done
-                return (true, false)
+                switch phase {
+                case .over(let isGivenUp): return (false, isGivenUp)
+                case .running(let isGivenUp):
+                    phase = .done
+                    return (true, isGivenUp)
+                case .waiting, .done: return (false, false)
+                }
             }
             if isGivenUp { threads.regain() }
+            if isInTime { timer.withLock { $0 }?.cancel() }
             return isInTime
         }
 
         /// It is not waited for any more; false if it is done.
         func end() -> Bool {
-            phase.withLock { phase in
+            let isInTime = phase.withLock { phase in
                 switch phase {
                 case .waiting: phase = .over(isGivenUp: false)
-                case .running: phase = .over(isGivenUp: threads.giveUp())
+                case .running(let isGivenUp): phase = .over(isGivenUp: isGivenUp || threads.giveUp())
                 case .done, .over: return false
                 }
                 return true
             }
+            if isInTime { timer.withLock { $0 }?.cancel() }
+            return isInTime
         }
     }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Glibc
 import Larder
 import LarderTesting
 import Synchronization
@@ -135,6 +136,40 @@ struct TransformingTests {
         #expect(error?.stage == .cleanup)
         #expect(error?.transformer == "sleeper")
         #expect(resource.latestData == nil)
+    }
+
+    @Test func `transformers that hang hold others up for no longer than half a second`() async {
+        let running = Recorder<Int>()
+        let release = Release()
+        fixture.service.configure("/hanging/*") {
+            $0.transformTimeout = .seconds(60)
+            $0.pipeline[.cleanup].add(
+                ClosureTransformer("sleeper") { response in
+                    running(1)
+                    release.wait()
+                    return response
+                })
+        }
+        fixture.service.configure("/a") {
+            $0.pipeline[.cleanup].add(ClosureTransformer("text") { $0.map { $0.withContent("fine" as any Sendable) } })
+        }
+        let count = max(2, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        var hanging: [Request] = []
+        for number in 0..<count {
+            fixture.reply("hanging/\(number)", StubReply(200, body: "x"))
+            hanging.append(fixture.service.resource("hanging/\(number)").load())
+        }
+        while running.count < count { await Task.yield() }
+        fixture.reply("a", .text("fine"))
+        let other = resource.load()
+        fixture.clock.advance(by: .milliseconds(500))
+        await other.response()
+        #expect(resource.typedContent() == "fine")
+        #expect(hanging.allSatisfy { $0.state == .inProgress })
+        release.now()
+        for request in hanging { await request.response() }
+        // Those that were slow have their results.
+        #expect(fixture.service.resource("hanging/0").latestError == nil)
     }
 }
 
