@@ -100,4 +100,23 @@ struct HostedCancellationScenarios {
             #expect(try info.response.get().content as? [UInt8] == Array("new".utf8))
         }
     }
+
+    @Test(arguments: [false, true]) func `RS-17 an error of the program's own is waited out in a daemon as elsewhere`(
+        isClosed: Bool
+    ) async throws {
+        try await HostedConfigurationScenarios.run { service in
+            service.configure { $0.retryTime = .seconds(4) }
+        } _: { (scene, service) async throws in
+            let resource = service.resource("/a")
+            scene.origin.answer { _ in isClosed ? "\r\n" : .response(503, content: "down") }
+            _ = await resource.load().response()
+            let count = scene.origin.seen.count
+            #expect(resource.latestError != nil && resource.isUpToDate)
+            #expect(resource.loadIfNeeded() == nil)
+            scene.advance(.seconds(5))
+            scene.origin.answer { _ in .ok("Cache-Control: max-age=60", content: "apples") }
+            #expect(try await resource.loadIfNeeded()?.entity().content as? [UInt8] == Array("apples".utf8))
+            #expect(scene.origin.seen.count == count + 1)
+        }
+    }
 }

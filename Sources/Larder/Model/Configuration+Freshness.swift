@@ -34,6 +34,12 @@ extension Configuration {
             isInvalidated: machine.isInvalidated, policy: cachePolicy, now: now)
     }
 
+    /// Whether the last error is to be waited out.
+    func isWaiting(_ machine: ResourceMachine, at now: Timestamp) -> Bool {
+        guard let error = machine.latestError, !machine.isInvalidated else { return false }
+        return recent(error).isRecent(at: now)
+    }
+
     /// Data as a stored response. In `override` mode, and for data that came from no origin, that has no fields:
     /// `expirationTime` alone counts, from the data's timestamp, whatever age they had on arrival. In the other modes
     /// the origin has a say (RFC 9111 §4.2), and so has that age.
@@ -41,8 +47,11 @@ extension Configuration {
         // An error that the pipeline has turned into data is data, and a part is all that was asked for.
         let status = entity.status.isError ? 200 : entity.status
         if expirationMode != .override, let responseTime = entity.responseTime {
+            // A program is one user.
+            var fields = entity.fields
+            fields.remove(.setCookie)
             return StoredResponse(
-                status: status, fields: entity.fields, requestTime: entity.requestTime ?? responseTime,
+                status: status, fields: fields, requestTime: entity.requestTime ?? responseTime,
                 responseTime: responseTime, extent: .whole, policy: cachePolicy)
         }
         var policy = cachePolicy

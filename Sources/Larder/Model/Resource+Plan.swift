@@ -4,8 +4,8 @@ import LarderRules
 extension Resource {
     /// Calls `body` with the plan for a plain request, while no other thread can use the state that it was made for.
     ///
-    /// Where a daemon serves the resource, the plan is that for its clients; elsewhere the program's own data and error
-    /// decide.
+    /// Where a daemon serves the resource, the plan is that for its clients, unless the program has had an error of its own
+    /// that is to be waited out; elsewhere the program's own data and error decide.
     func withPlan<Result>(_ body: (ProgramState, ResourceMemory.State, Plan) -> Result) -> Result {
         let configuration = configuration
         // Each repetition is due to a change by another thread.
@@ -16,7 +16,10 @@ extension Resource {
             let result = memory.withProgram(of: self) { program, state -> Result? in
                 memory.catchUp(&state)
                 if hosted != nil, state.snapshot !== snapshot { return nil }
-                return body(program, state, hosted ?? configuration.plan(for: program.machine, at: now))
+                let isWaiting = configuration.isWaiting(program.machine, at: now)
+                let isHosted = hosted.map { $0.isUpToDate || !isWaiting } ?? false
+                let own = isHosted ? nil : configuration.plan(for: program.machine, at: now)
+                return (own ?? hosted).map { body(program, state, $0) }
             }
             if let result { return result }
         }

@@ -363,4 +363,12 @@ struct LoadTests {
         entity.fields.append(.link, "</b>; rel=next, </c>; rel=next")
         #expect(entity.link("next") == "/b")
     }
+
+    @Test func `B-01 data with a cookie is as fresh as other data of a program`() async {
+        fixture.service.configure { $0.expirationTime = .seconds(60) }
+        fixture.reply("a", .text("x", ["Set-Cookie": "a=b"]))
+        let resource = fixture.service.resource("a")
+        await resource.load().response()
+        #expect(resource.isUpToDate)
+    }
 }
