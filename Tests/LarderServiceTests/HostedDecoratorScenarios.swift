@@ -273,4 +273,28 @@ struct HostedDecoratorScenarios {
             request.finish()
         }
     }
+
+    @Test(arguments: [1_000, (1 << 20) + 1])
+    func `RQ-13 content that is too long to be kept is sent once, and the origin's answer is the client's`(
+        length: Int
+    ) async throws {
+        try await run { service in
+            service.configure { $0.retry(RetryPolicy(limit: 2, delay: .zero, jitter: 0)) }
+        } _: { (scene, _) async throws in
+            let content = String(repeating: "x", count: length)
+            let client = try await scene.client()
+            try await client.send("PUT \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: \(length)")
+            async let written: Void = client.write(content)
+            let attempts = length > 1 << 20 ? 1 : 3
+            for _ in 0..<attempts {
+                let request = try await scene.origin.request()
+                #expect(try await request.content().text == content)
+                try await request.reply(503, content: "busy")
+            }
+            try await written
+            let response = try await client.response()
+            #expect(response.status == 503 && response.text == "busy")
+            #expect(scene.origin.seen.count == attempts)
+        }
+    }
 }

@@ -30,6 +30,8 @@ final class ProgramSender {
 
     /// Whether there was an attempt.
     private var wasSent = false
+    /// The outcome of the last one.
+    private var last: ResponseInfo?
 
     /// Content up to this size is visible to decorators; longer content is streamed.
     static let shownLimit = 1 << 20
@@ -175,6 +177,8 @@ final class ProgramSender {
 
     /// One request to the origin, and its outcome as the library would report it to decorators.
     fileprivate func attempt(_ number: Int, as source: ResponseMark) async -> ResponseInfo {
+        // Content that was not kept cannot be sent again: the answer is the one that there was.
+        if let last, case .stream = request.content, body == nil { return last }
         let attempt = ProgramAttempt(source, number)
         do {
             guard !isOver else { throw RequestCancelled() }
@@ -182,10 +186,13 @@ final class ProgramSender {
             var info = try await outcome(of: attempt)
             info.response = info.response.mapError { named($0, attempt) }
             info.source = source
+            last = info
             return info
         } catch {
             let cause = attempt.abort.isAborted ? RequestCancelled(networkError: error) : error
-            return ResponseInfo(.failure(named(RequestError(cause: cause, timestamp: context.now()), attempt)))
+            let info = ResponseInfo(.failure(named(RequestError(cause: cause, timestamp: context.now()), attempt)))
+            if wasSent { last = info }
+            return info
         }
     }
 
