@@ -119,4 +119,15 @@ struct HostedCancellationScenarios {
             #expect(scene.origin.seen.count == count + 1)
         }
     }
+
+    @Test func `RQ-17 a load that an operator cancels is a cancelled one for the program`() async throws {
+        try await run { (scene, service) async throws in
+            let load = service.resource("/a").load()
+            _ = try await scene.origin.request()
+            try await eventually("it is listed") { scene.resource("/a")?.memory.loads.isEmpty == false }
+            #expect(try await scene.change("POST", "/-/resource/cancel?url=\(scene.url("/a"))").status == 200)
+            #expect(await load.response().response.isCancellation)
+            #expect(service.resource("/a").latestError == nil)
+        }
+    }
 }

@@ -165,7 +165,7 @@ final class Load: LoopLoad {
         if !abort.isAborted { remember(error) }
         let now = context.now()
         let failure = LoadFailure(at: now, retryAt: now, error: error)
-        if shown != nil { show(error) }
+        if shown != nil { show(abort.isAborted ? RequestCancelled(networkError: error) : error) }
         let isCancelled = abort.isAborted || failureForPrograms(error).isCancellation
         resource.memory.retire(listed, as: isCancelled ? .cancelled : .failed(failure))
         listed.shared?.fail(error, remarks)
