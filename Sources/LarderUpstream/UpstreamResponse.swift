@@ -186,11 +186,8 @@ package final class UpstreamResponse {
         isOver = true
         let persists = ConnectionOptions(head.fields).persists(head.version, honoursKeepAlive: true)
         if isClean, let sender, !sender.isComplete {
-            // The origin may read the rest after its response (RFC 9112 §9.5).
-            sender.afterEnd { [lease, head] in
-                if sender.isComplete, persists { lease?.giveBack(keepAlive: KeepAlive.timeout(head.fields)) }
-                lease?.close()
-            }
+            // The origin may read the rest after its response (RFC 9112 §9.5), or never: nothing else is sent behind it.
+            sender.afterEnd { [lease] in lease?.close() }
         } else if isClean, persists {
             lease?.giveBack(keepAlive: KeepAlive.timeout(head.fields))
         } else {

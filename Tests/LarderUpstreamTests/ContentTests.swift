@@ -200,7 +200,9 @@ struct ContentTests {
             source.fulfil(nil)
             #expect(try await origin.octets(framing == .chunked ? 12 : 2).contains("cd"))
             await response.endOfRequest()
-            #expect(!response.isBesideRequest && test.statistics?.idle == 1)
+            #expect(!response.isBesideRequest && test.statistics?.idle == 0)
+            // It may not have read all that.
+            #expect(await origin.isClosed())
         }
     }
 

@@ -57,6 +57,7 @@ package enum Credentials {
             if endings.contains(where: { word.count >= $0.count && word.suffix($0.count).elementsEqual($0) }) {
                 return true
             }
+            if wholes.contains(where: { word.elementsEqual($0) }) { return true }
             let next = index + 1 < words.count ? words[index + 1] : nil
             switch true {
             case word.elementsEqual("key".utf8):
@@ -75,6 +76,11 @@ package enum Credentials {
     private static let endings: [[UInt8]] = [
         "authorization", "authentication", "auth", "token", "apikey", "accesskey", "session", "sessionid", "secret",
         "credential", "credentials", "cookie", "jwt", "password", "passwd", "bearer", "signature", "identity",
-        "account", "accountid", "tenant", "userid", "username", "principal",
+        "account", "accountid", "tenant", "userid", "username", "principal", "cert", "email", "ticket",
+    ].map { Array($0.utf8) }
+
+    /// Words that are the endings of others.
+    private static let wholes: [[UInt8]] = [
+        "cookie2", "dpop", "dn", "login", "oidc", "otp", "pass", "pin", "saml", "sso", "uid",
     ].map { Array($0.utf8) }
 }
