@@ -22,7 +22,7 @@ package struct ContentCodings: Hashable, Sendable {
     package var field: String? { names.isEmpty ? nil : names.joined(separator: ", ") }
 
     /// More codings than anybody applies are not undone: each step may take as long as the first.
-    private static let limit = 4
+    fileprivate static let limit = 4
 
     /// Decodes whole content from all of them, to at most `limit` octets in each step.
     ///
@@ -49,7 +49,9 @@ package struct ContentCodings: Hashable, Sendable {
 /// More content codings, one inside the other, than are undone.
 package struct TooManyContentCodings: Error, Hashable, Sendable, CustomStringConvertible {
     package let count: Int
-    package var description: String { "the content is in \(count) codings, one inside the other; at most 4 are undone" }
+    package var description: String {
+        "the content is in \(count) codings, one inside the other; at most \(ContentCodings.limit) are undone"
+    }
 }
 
 /// An unknown content coding, because of which the content cannot be decoded.

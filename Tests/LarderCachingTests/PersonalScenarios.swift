@@ -183,7 +183,9 @@ struct PersonalScenarios {
         }
     }
 
-    @Test func `who waits for one user's update asks for itself`() async throws {
+    @Test(arguments: [false, true]) func `who waits for one user's update has what is not that user's`(
+        isForbidden: Bool
+    ) async throws {
         try await Self.run { _ in
         } _: { (scene) async throws in
             scene.origin.answer { _ in .ok("ETag: \"1\"", "Cache-Control: max-age=60", content: "apples") }
@@ -191,14 +193,39 @@ struct PersonalScenarios {
             scene.origin.answer { _ in nil }
             scene.advance(.seconds(100))
             let (alice, bob) = (try await scene.client(), try await scene.client())
-            try await alice.get(scene.url("/a"), Self.alice)
+            try await alice.get(scene.url("/a"), [Self.alice])
             let first = try await scene.origin.request()
-            try await bob.get(scene.url("/a"), Self.bob)
+            try await bob.get(scene.url("/a"), [Self.bob])
             try await eventually("both wait") { scene.interest(in: "/a") == 2 }
-            try await first.reply(304, "ETag: \"1\"", "X-Token: alice")
+            let control = isForbidden ? "Cache-Control: no-cache" : "X-Request: 1"
+            try await first.reply(304, "ETag: \"1\"", "X-Token: alice", control)
             #expect(try await alice.response()["X-Token"] == "alice")
-            try await scene.origin.request().reply(304, "ETag: \"1\"", "X-Token: bob")
-            #expect(try await bob.response()["X-Token"] == "bob")
+            if isForbidden {
+                try await scene.origin.request().reply(304, "ETag: \"1\"", "X-Token: bob")
+                #expect(try await bob.response()["X-Token"] == "bob")
+            } else {
+                let response = try await bob.response()
+                #expect(response.text == "apples" && response["X-Token"] == nil)
+                // It is confirmed for everybody.
+                #expect(try await scene.get("/a")["Cache-Status"]?.hasPrefix("Larder; hit") == true)
+                #expect(scene.origin.seen.count == 2)
+            }
+        }
+    }
+
+    @Test func `a cookie that comes with a confirmation makes nobody's of what is stored`() async throws {
+        try await Self.run {
+            $0.expirationTime = Expiration(time: .seconds(60))
+        } _: { (scene) async throws in
+            scene.origin.answer {
+                $0["If-None-Match"] == nil
+                    ? .ok("ETag: \"1\"", content: "apples") : .response(304, "ETag: \"1\"", "Set-Cookie: s=1")
+            }
+            _ = try await scene.getStored("/a")
+            scene.advance(.seconds(100))
+            #expect(try await scene.get("/a")["Set-Cookie"] == "s=1")
+            let hit = try await scene.get("/a")
+            #expect(hit["Cache-Status"]?.hasPrefix("Larder; hit") == true && hit["Set-Cookie"] == nil)
         }
     }
 

@@ -345,6 +345,33 @@ struct HostedConfigurationScenarios {
         }
     }
 
+    @Test func `HT-03 a token that was renewed is the same user's`() async throws {
+        let login = TokenRefresh(
+            makeRequest: { $0.resource("/login").request(.post, text: "") },
+            readToken: { ($0.content as? [UInt8]).map { String(decoding: $0, as: UTF8.self) } })
+        try await Self.run(onDisk: true) { service in
+            service.configure { $0.privacy = .private }
+            service.configure("/users/**") {
+                $0.fields[.authorization] = login.token.map { "Bearer \($0)" }
+                $0.decorateRequests(login.decorate)
+            }
+        } _: { (scene, _) async throws in
+            scene.origin.answer { request in
+                if request.target == "/login" { return .ok(content: "t1") }
+                guard request["Authorization"] != nil || request.target == "/plain" else { return .response(401) }
+                return .ok("Cache-Control: max-age=60", content: "apples")
+            }
+            _ = try await scene.getStored("/plain")
+            #expect(try await scene.getStored("/users/a").text == "apples")
+            #expect(try await scene.getStored("/users/a").text == "apples")
+            try await scene.reload { _ in }
+            for path in ["/users/a", "/plain"] {
+                let hit = try await scene.get(path)
+                #expect(hit["Cache-Status"]?.hasPrefix("Larder; hit") == true, "\(path) \(hit["Cache-Status"] ?? "")")
+            }
+        }
+    }
+
     @Test func `a program's credentials are for none of the paths that an origin may read otherwise`() async throws {
         try await Self.run {
             $0.configure("/a/**") { $0.fields[.authorization] = "Bearer ann" }

@@ -104,27 +104,37 @@ final class ClientLoadDelegate: RequestDelegate {
 
     func startUnderlyingOperation(_ completion: RequestCompletion) {
         let isDone = Flag()
+        let loads = resource.memory.loads
         let end = resource.observation { [self] event, state in
             let isOfAnother = (event == .observerAdded || event == .requestCancelled) && state.isLoading
             guard event != .requested, !isOfAnother, isDone.raise() else { return }
             stop()
-            if event == .requestCancelled, let own = resource.loadIfNeeded() {
-                // The response was for the client alone.
+            let isForClientAlone = loads.contains { $0.seenByPrograms?.isForClientAlone == true }
+            if event == .requestCancelled, isForClientAlone, let own = resource.loadIfNeeded() {
                 waiting.withLock { $0 = { own.cancel() } }
                 own.onCompletion { completion.complete($0) }
                 if completion.willBeIgnored { stop() }
+            } else if event == .requestCancelled, !isForClientAlone {
+                completion.complete(cancelled)
             } else if let error = state.latestError {
                 completion.complete(ResponseInfo(.failure(error)))
             } else if let data = state.latestData {
                 completion.complete(ResponseInfo(.success(data), isNew: event != .notModified))
             } else {
-                let now = resource.service.clock.now
-                completion.complete(ResponseInfo(.failure(RequestError(cause: RequestCancelled(), timestamp: now))))
+                completion.complete(cancelled)
             }
         }
-        waiting.withLock { $0 = end }
         // Either may have happened before.
-        if isDone.isRaised || completion.willBeIgnored { stop() }
+        let isOver = waiting.withLock { waiting in
+            if isDone.isRaised { return true }
+            waiting = end
+            return false
+        }
+        if isOver { end() } else if isDone.isRaised || completion.willBeIgnored { stop() }
+    }
+
+    private var cancelled: ResponseInfo {
+        ResponseInfo(.failure(RequestError(cause: RequestCancelled(), timestamp: resource.service.clock.now)))
     }
 
     private func stop() {

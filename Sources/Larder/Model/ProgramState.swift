@@ -23,9 +23,6 @@ final class ProgramState {
     var allRequests: [Request] = []
     /// Pending notifications of observers, in order.
     private var outbox: [Notice] = []
-    /// Those that were dropped. They may have the last references to content, which is not released with the lock held:
-    /// the program's deinitializers run then.
-    private var dropped: [Notice] = []
     var frozen: [Method: FrozenConfiguration] = [:]
     /// Called when the cache check that runs is over.
     var checkWaiters: [@Sendable () -> Void] = []
@@ -97,7 +94,7 @@ final class ProgramState {
     func append(_ notice: Notice) {
         if outbox.count >= ProgramState.outboxLimit {
             let late = outbox.prefix(outbox.count / 2)
-            dropped += late.filter { $0.only == nil }
+            ProgramState.release(Array(late))
             outbox.removeFirst(late.count)
             // Observers are owed the event that begins their observation.
             outbox.insert(contentsOf: late.filter { $0.only != nil }, at: 0)
@@ -105,12 +102,11 @@ final class ProgramState {
         outbox.append(notice)
     }
 
-    /// The next notification, with those that were dropped, which are to be released after the lock.
-    func nextNotice() -> (notice: Notice, dropped: [Notice])? {
-        guard !outbox.isEmpty else { return nil }
-        defer { dropped = [] }
-        return (outbox.removeFirst(), dropped)
-    }
+    func nextNotice() -> Notice? { outbox.isEmpty ? nil : outbox.removeFirst() }
+
+    /// Lets go of what may be the last reference to content: not here, where the lock is held, as the program's
+    /// deinitializers run then, and wait for nothing else.
+    static func release(_ value: some Sendable) { Task { withExtendedLifetime(value) {} } }
 
     /// Takes the requests, and those who wait for caches: they end with what they are about.
     func takeRequests() -> Ended? {

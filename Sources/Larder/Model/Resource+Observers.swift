@@ -119,16 +119,16 @@ extension Resource {
     /// Ends observations; tells the observers that still exist.
     private func end(_ removed: [ObserverList.Held]) {
         for held in removed { held.end() }
+        if !removed.isEmpty, isRegistered, !memory.hasInterest { memory.reconsiderLoads() }
         let count = removed.count { $0.observer != nil }
         guard count > 0 else { return }
-        if isRegistered, !memory.hasInterest { memory.reconsiderLoads() }
         service.log(.observers, "\(url): \(count) stopped observing")
         turns.post { for held in removed { held.observer?.stoppedObserving(self) } }
     }
 
     /// Delivers pending notifications to the observers. Runs as a turn, so one at a time.
     func deliver() {
-        while let (notice, _) = withProgram({ $0.nextNotice() }) {
+        while let notice = withProgram({ $0.nextNotice() }) {
             if let only = notice.only {
                 tell(notice, withProgram { $0.observers[only] })
             } else {

@@ -157,11 +157,10 @@ extension ResourceMemory {
         let events = body(program).events
         let isTold = program.enqueue(events, &state.sequence)
         guard !events.isEmpty, let resource = program.resource else { return }
+        if former.0 != nil || former.1 != nil { ProgramState.release(former) }
         resource.turns.postLater {
-            withExtendedLifetime(former) {
-                resource.log(events)
-                if isTold { resource.deliver() }
-            }
+            resource.log(events)
+            if isTold { resource.deliver() }
         }
     }
 

@@ -107,13 +107,13 @@ enum HTTPArchive {
     // MARK: Reading
 
     /// The most JSON values of an archive, with those beside its entries.
-    static let valueLimit = Recording.valueLimit + 100
+    static let archiveValueLimit = Recording.valueLimit + 100
 
     /// Parses the output of `json`, or of another program. Every entry must be complete.
     ///
     /// - Parameter takesAll: whether an archive with more exchanges than a recording has room for is refused.
     static func recording(
-        _ name: String, from octets: [UInt8], takesAll: Bool = false, valueLimit: Int = HTTPArchive.valueLimit
+        _ name: String, from octets: [UInt8], takesAll: Bool = false, valueLimit: Int = archiveValueLimit
     ) throws -> Recording {
         let archive: JSONValue
         do throws(JSONSyntaxError) { archive = try JSONValue(parsing: octets, valueLimit: valueLimit) } catch {

@@ -92,8 +92,8 @@ struct Untrust: ParsableCommand {
         discussion: """
             The CA's certificates, those before it was renewed as well, are taken out of the system's store and the \
             databases of browsers, and the daemon forgets CA and key: https passes unseen from then on. If a store could \
-            not be changed, the daemon keeps both, so that this command can be repeated. Hosts in `intercept.hosts` get a new CA at the next start; \
-            remove them as well.
+            not be changed, the daemon keeps both, so that this command can be repeated. Hosts in `intercept.hosts` get \
+            a new CA at the next start; remove them as well.
             """)
 
     @Option(help: "The daemon's Unix socket (default: this user's daemon, else the system's).")

@@ -112,7 +112,7 @@ extension Proxy {
             method: stored.requestMethod, status: stored.status, fields: stored.fields,
             selectors: stored.variance.selectors.map { ArchivedEntity.Selector(name: $0.name, value: $0.value) },
             requestTime: stored.requestTime, responseTime: stored.responseTime,
-            wasAuthorized: stored.requestWasAuthorized, wasPersonal: stored.facts.isPersonal,
+            wasAuthorized: stored.requestWasAuthorized, wasPersonal: stored.facts.isPersonal || stored.facts.isForOne,
             hadCredentials: stored.traces.contains(.anyCredential), standing: stored.standing,
             length: record.content.length)
         let isRefused =

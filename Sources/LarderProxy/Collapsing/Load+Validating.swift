@@ -20,13 +20,16 @@ extension Load {
             response.head.fields, request: clientHead.fields, candidates: variants.map(\.stored),
             validated: validated)
         guard case .update(let indexes, _) = match else { return nil }
-        var answer: Variant?
+        var freshened: Freshened?
         for index in indexes {
-            if let fresh = freshen(variants[index], with: response.head, times), index == validated || answer == nil {
-                answer = fresh
+            if let fresh = freshen(variants[index], with: response.head, times), index == validated || freshened == nil
+            {
+                freshened = fresh
             }
         }
-        guard let answer else { return nil }
+        guard let freshened else { return nil }
+        let answer = freshened.own
+        remarks.isForOne = freshened.shared == nil
         // A response for one client is not stored; that client gets it all the same.
         if !answer.stored.fields.contains(.setCookie) { cookies = response.head.fields[all: .setCookie] }
         if shown != nil {
@@ -34,13 +37,23 @@ extension Load {
                 response.head, of: variant.stored.fields, requestTime: times.request, responseTime: times.response)
         }
         memory.retire(listed, as: .notModified)
-        listed.shared?.conclude(.settled(answer), remarks)
-        if !remarks.isForOne { share(answer) }
+        listed.shared?.conclude(.settled(freshened.shared ?? answer), remarks)
+        if let shared = freshened.shared { share(shared) }
         return answer
     }
 
+    /// A variant with the fields of a 304.
+    private struct Freshened {
+        /// For the client whose request it was.
+        let own: Variant
+        /// For those who wait with it, and the store; nil where there is nothing for them.
+        let shared: Variant?
+    }
+
     /// The variant with the fields of the 304, in memory and store; nil when it could not be replaced.
-    private func freshen(_ variant: Variant, with response: ResponseHead, _ times: ReceivedResponse.Times) -> Variant? {
+    private func freshen(
+        _ variant: Variant, with response: ResponseHead, _ times: ReceivedResponse.Times
+    ) -> Freshened? {
         guard !variant.isOverride else { return nil }
         let memory = resource.memory
         let decision = Freshening.freshen(
@@ -48,24 +61,36 @@ extension Load {
             responseTime: times.response, policy: policy)
         switch decision {
         case .updated(let stored):
-            let fresh = variant.with(stored, via: ProxyConfiguration.via, freshenedBy: response.fields)
-            guard memory.replace(variant, by: fresh, since: listed.mark) else { return nil }
-            context.registry.charge(resource, content: memory.cost)
-            context.diskTier?.update(fresh, of: resource, service: service, policy: policy)
-            ownCaches?.freshen(by: response.fields, at: times.response)
-            noteAhead(fresh)
-            return fresh
+            return keep(stored, by: response.fields, of: variant, times).map { Freshened(own: $0, shared: $0) }
+        case .confirmed(let stored, let update, let own):
+            guard let shared = keep(stored, by: update, of: variant, times) else { return nil }
+            let whole = variant.with(own, via: ProxyConfiguration.via, freshenedBy: response.fields)
+            return Freshened(own: whole, shared: shared)
         case .discard(let stored, _):
             memory.removeVariants { $0 === variant }
             context.diskTier?.remove(variant, of: resource, service: service)
             ownCaches?.empty()
-            return variant.with(stored, via: ProxyConfiguration.via)
+            let own = variant.with(stored, via: ProxyConfiguration.via)
+            return Freshened(own: own, shared: own)
         case .unstored(let stored):
-            remarks.isForOne = true
-            return variant.with(stored, via: ProxyConfiguration.via)
+            return Freshened(own: variant.with(stored, via: ProxyConfiguration.via), shared: nil)
         case .stale, .untouched:
             return nil
         }
+    }
+
+    /// Puts the freshened response in the place of the variant; nil when that is not there any more.
+    private func keep(
+        _ stored: StoredResponse, by update: Fields, of variant: Variant, _ times: ReceivedResponse.Times
+    ) -> Variant? {
+        let memory = resource.memory
+        let fresh = variant.with(stored, via: ProxyConfiguration.via, freshenedBy: update)
+        guard memory.replace(variant, by: fresh, since: listed.mark) else { return nil }
+        context.registry.charge(resource, content: memory.cost)
+        context.diskTier?.update(fresh, of: resource, service: service, policy: policy)
+        ownCaches?.freshen(by: update, at: times.response)
+        noteAhead(fresh)
+        return fresh
     }
 
     func unconditional(_ request: RequestHead) -> RequestHead {

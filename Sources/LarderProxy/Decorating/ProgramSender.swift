@@ -177,8 +177,8 @@ final class ProgramSender {
 
     /// One request to the origin, and its outcome as the library would report it to decorators.
     fileprivate func attempt(_ number: Int, as source: ResponseMark) async -> ResponseInfo {
-        // Content that was not kept cannot be sent again: the answer is the one that there was.
-        if let last, case .stream = request.content, body == nil { return last }
+        // Content that was not kept cannot be sent again: the answer is the one that there was, if it is there.
+        if wasSent, case .stream = request.content, body == nil { return last ?? unrepeatable }
         let attempt = ProgramAttempt(source, number)
         do {
             guard !isOver else { throw RequestCancelled() }
@@ -194,6 +194,10 @@ final class ProgramSender {
             if wasSent { last = info }
             return info
         }
+    }
+
+    private var unrepeatable: ResponseInfo {
+        ResponseInfo(.failure(RequestError(cause: RequestCancelled(), timestamp: context.now())))
     }
 
     private func outcome(of attempt: ProgramAttempt) async throws -> ResponseInfo {

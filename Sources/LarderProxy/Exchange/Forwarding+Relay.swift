@@ -68,7 +68,7 @@ extension Forwarding {
             switch Freshening.freshenByHead(
                 variant.stored, with: response, to: head, requestTime: began, responseTime: now, policy: policy)
             {
-            case .updated(let stored), .stale(let stored, _):
+            case .updated(let stored), .stale(let stored, _), .confirmed(let stored, _, _):
                 let changed = variant.with(stored, via: ProxyConfiguration.via)
                 guard resource.memory.replace(variant, by: changed, since: mark) else { continue }
                 context.chargeRegistry(for: resource)

@@ -93,9 +93,10 @@ package final class RoutedService: Sendable {
         isKeyedByHead = identity?.parts?.contains { $0 == .client || $0 == .user } != true
         denials = DenialRules(settings.configure, relativeTo: service.baseURL)
         usesVariables = !settings.usedVariables.isEmpty
+        let declared = settings.declare == nil ? [] : service.declaredEntries
+        hasBlocks = !settings.configure.isEmpty || declared.contains { $0.matches != nil || $0.setsCredentials }
         ownCredentials = settings.credentials(
-            variables, certificate: tls?.certificate,
-            programmed: settings.declare == nil ? [] : service.declaredEntries.flatMap(\.credentials),
+            variables, certificate: tls?.certificate, programmed: declared.flatMap(\.lastingCredentials),
             saysPrivacyByURL: saysPrivacyByURL)
         owner = ownCredentials.map { identities.partition(of: $0).name } ?? ""
         mayHaveOwnCaches =
@@ -210,8 +211,8 @@ package final class RoutedService: Sendable {
     /// The version of the blocks; the model's own differs once this service has been replaced.
     var configurationVersion: UInt64 { configurations.version }
 
-    /// Whether any setting may apply to some of the service's URLs only.
-    var hasBlocks: Bool { !settings.configure.isEmpty || settings.declare != nil }
+    /// Whether any setting applies to some of the service's URLs only.
+    let hasBlocks: Bool
 
     /// Whether a block makes content part of the key of some requests.
     var keysByContent: Bool { settings.configure.contains { $0.keyedByContent == true } }
@@ -372,10 +373,20 @@ extension ConfigurationEntry {
         return shared.privacy == own.privacy
     }
 
-    /// The fields with credentials that it sets, in octets that differ if these do; empty without any.
-    fileprivate var credentials: [UInt8] {
+    private var alone: Configuration {
         var configuration = Configuration()
         apply(&configuration)
+        return configuration
+    }
+
+    /// Whether it sets fields with credentials.
+    fileprivate var setsCredentials: Bool { alone.fields.set.names.contains(where: SecretName.isOne(field:)) }
+
+    /// The fields with credentials that it sets, in octets that differ if these do; empty without any. One that decorates
+    /// requests too may renew them for the same user (`TokenRefresh`), which is not to be told from another.
+    fileprivate var lastingCredentials: [UInt8] {
+        let configuration = alone
+        guard configuration.decorators.isEmpty else { return [] }
         var octets: [UInt8] = []
         configuration.fields.set.forEachLine { name, spelling, value in
             let name = name ?? FieldName(token: spelling)

@@ -10,6 +10,8 @@ package enum FresheningDecision: Sendable {
     case discard(StoredResponse, StorageCondition)
     /// It answers this request with these fields, which are for this client alone, and stays as it is.
     case unstored(StoredResponse)
+    /// The same, and it is kept, with a new age and those of the fields that are not this client's.
+    case confirmed(StoredResponse, by: Fields, own: StoredResponse)
     /// It is another representation than the origin's current one, and counts as stale.
     case stale(StoredResponse, StaleReason)
     /// The response says nothing about it.
@@ -38,53 +40,71 @@ package enum Freshening {
         _ stored: StoredResponse, with response: ResponseHead, to request: RequestHead, requestTime: Timestamp,
         responseTime: Timestamp, policy: CachePolicy
     ) -> FresheningDecision {
-        let fields = merged(stored.fields, with: response.fields)
-        guard isBounded(fields, mergedFrom: stored.fields, response.fields) else { return .untouched(.size) }
-        let variance =
-            response.fields.contains(.vary)
-            ? policy.variance(of: fields, to: request.fields) : stored.variance
-        let updated = StoredResponse(
-            requestMethod: stored.requestMethod, requestedRange: stored.requestedRange,
-            traces: stored.traces.union(policy.traces(of: request.fields).subtracting(.credentialBesideKey)),
-            variance: variance, status: stored.status, fields: fields, requestTime: requestTime,
-            responseTime: responseTime,
-            contentLength: stored.contentLength, extent: stored.extent, policy: policy)
-        let obstacle = obstacle(to: updated, policy)
-        guard let obstacle else {
-            return isForOne(response, beside: stored, to: request, at: responseTime, policy)
-                ? .unstored(updated) : .updated(updated)
+        var update = response.fields
+        // The cookie is for this client, and the content was not made with it.
+        if policy.role == .shared { update.remove(.setCookie) }
+        let fields = merged(stored.fields, with: update)
+        guard isBounded(fields, mergedFrom: stored.fields, update) else { return .untouched(.size) }
+        func freshened(_ fields: Fields) -> StoredResponse {
+            let variance =
+                response.fields.contains(.vary)
+                ? policy.variance(of: fields, to: request.fields) : stored.variance
+            return StoredResponse(
+                requestMethod: stored.requestMethod, requestedRange: stored.requestedRange,
+                traces: stored.traces.union(policy.traces(of: request.fields).subtracting(.credentialBesideKey)),
+                variance: variance, status: stored.status, fields: fields, requestTime: requestTime,
+                responseTime: responseTime, contentLength: stored.contentLength, extent: stored.extent, policy: policy)
         }
-        // Credentials in the request do not take a response from all whom it was for.
-        return obstacle == .authorization && !stored.requestWasAuthorized
-            ? .unstored(updated) : .discard(updated, obstacle)
+        let updated = freshened(fields)
+        if let obstacle = obstacle(to: updated, policy) {
+            // Credentials in the request do not take a response from all whom it was for.
+            return obstacle == .authorization && !stored.requestWasAuthorized
+                ? .unstored(updated) : .discard(updated, obstacle)
+        }
+        switch audience(of: update, beside: stored, to: request, at: responseTime, policy) {
+        case .all: return .updated(updated)
+        case .client: return .unstored(updated)
+        case .clientBut(let shared):
+            return .confirmed(freshened(merged(stored.fields, with: shared)), by: shared, own: updated)
+        }
     }
 
-    /// Whether an update may be its client's alone, whoever the stored response is for: it has credentials, and the origin
-    /// does not say that others may use the update without asking, or says nothing, and not just that nothing changed.
-    private static func isForOne(
-        _ response: ResponseHead, beside stored: StoredResponse, to request: RequestHead, at now: Timestamp,
+    /// Whom the fields of an update are for.
+    private enum Audience {
+        case all
+        /// Its client alone.
+        case client
+        /// The same, but for these.
+        case clientBut(Fields)
+    }
+
+    /// An update may be its client's alone, whoever the stored response is for, if that has credentials, and the origin
+    /// does not say that others may use the update without asking. If it says nothing new about that, the update still
+    /// confirms what is stored.
+    private static func audience(
+        of update: Fields, beside stored: StoredResponse, to request: RequestHead, at now: Timestamp,
         _ policy: CachePolicy
-    ) -> Bool {
-        guard policy.personalField(of: request.fields) != nil else { return false }
-        let directives = policy.directives(of: response.fields, isPersonal: true)
-        let date = response.fields.date(.date, now: now)
-        let explicit = Freshness.explicit(response.fields, directives, date: date, responseTime: now, policy: policy)
+    ) -> Audience {
+        guard policy.personalField(of: request.fields) != nil else { return .all }
+        let directives = policy.directives(of: update, isPersonal: true)
+        let date = update.date(.date, now: now)
+        let explicit = Freshness.explicit(update, directives, date: date, responseTime: now, policy: policy)
         let age = Age.correctedInitialAge(
-            ageValue: Age.ageValue(response.fields), dateValue: date ?? now, requestTime: now, responseTime: now)
-        guard policy.mustBeAskedFor(directives, explicit, age: age) else { return false }
-        if explicit != nil || directives.source != nil { return true }
-        // Those of RFC 9110 §15.4.5 are about the representation, and so is whatever is as it was.
-        var isNew = false
-        response.fields.forEachLine { name, spelling, value in
+            ageValue: Age.ageValue(update), dateValue: date ?? now, requestTime: now, responseTime: now)
+        guard policy.mustBeAskedFor(directives, explicit, age: age) else { return .all }
+        var shared = update
+        shared.removeAll { name, spelling, value in
             let name = name ?? FieldName(token: spelling)
-            isNew =
-                isNew || !ofARepresentation.contains(name) && !stored.fields[all: name].contains(String(latin1: value))
+            return !ofARepresentation.contains(name) && !stored.fields[all: name].contains(String(latin1: value))
         }
-        return isNew
+        let isSilent = explicit == nil && ([.cacheControl] + policy.targets).allSatisfy { update[$0] == shared[$0] }
+        guard isSilent else { return .client }
+        return shared == update ? .all : .clientBut(shared)
     }
 
+    /// The fields of RFC 9110 §15.4.5, and others that say nothing of a client.
     private static let ofARepresentation: Set<FieldName> = [
-        .date, .age, .eTag, .lastModified, .expires, .vary, .contentLocation, .via, .connection, .keepAlive, "Server",
+        .date, .age, .eTag, .lastModified, .vary, .contentLocation, .via, .connection, .keepAlive, "Server",
         .contentLength, .contentType, .contentEncoding,
     ]
 

@@ -36,6 +36,8 @@ extension StoredResponse {
         package let hiddenField: FieldName?
         /// Whether it answers a request with credentials that are not part of the key, in a cache of many.
         package let isPersonal: Bool
+        /// Whether nobody but its user may use it without asking, in a cache of many (`CachePolicy.mustBeAskedFor`).
+        package let isForOne: Bool
         /// The origin's directives that the configuration ignores, in the words of `Cache-Status`.
         package let ignored: String?
 
@@ -52,13 +54,12 @@ extension StoredResponse {
             let age = Age.correctedInitialAge(
                 ageValue: Age.ageValue(fields), dateValue: date, requestTime: requestTime, responseTime: responseTime)
             isPersonal = policy.isPersonal(traces.intersection(.credentialBesideKey))
-            var explicit: Freshness.Lifetime?
-            var isForOne = false
-            if policy.isPersonal(traces) {
-                explicit = Freshness.explicit(
-                    fields, directives, date: date, responseTime: responseTime, policy: policy)
-                isForOne = policy.mustBeAskedFor(directives, explicit, age: age)
-            }
+            let mayBeForOne = policy.isPersonal(traces)
+            let explicit =
+                mayBeForOne
+                ? Freshness.explicit(fields, directives, date: date, responseTime: responseTime, policy: policy) : nil
+            let isForOne = mayBeForOne && policy.mustBeAskedFor(directives, explicit, age: age)
+            self.isForOne = isForOne
             let isOverridden =
                 !isForOne && policy.expirationMode == .override && policy.expirationTime(for: status) != nil
             // In `override` mode the age counts from receipt, whatever age other caches added.

@@ -290,7 +290,8 @@ struct HeadFresheningTests {
             requestTime: .at(5), responseTime: .at(5), policy: CachePolicy())
         let effect: Effect =
             switch decision {
-            case .updated(let updated): .updated(lifetime: updated.facts.lifetime.duration)
+            case .updated(let updated), .confirmed(let updated, _, _):
+                .updated(lifetime: updated.facts.lifetime.duration)
             case .stale(let marked, let reason): Freshness.isFresh(marked, at: epoch) ? .untouched : .stale(reason)
             case .untouched, .unstored: .untouched
             case .discard: .discarded

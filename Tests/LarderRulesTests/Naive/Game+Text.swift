@@ -42,6 +42,7 @@ extension FresheningDecision {
         case .updated: "kept"
         case .discard(_, let condition): condition.rawValue
         case .unstored: "unstored"
+        case .confirmed: "confirmed"
         case .stale(_, let reason): reason.rawValue
         case .untouched(let reason): reason.rawValue
         }

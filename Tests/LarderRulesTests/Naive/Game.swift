@@ -104,14 +104,16 @@ struct Game {
         kinds.insert(found.isEmpty ? "304 matches nothing" : "304 updates")
         var discarded: [Int] = []
         for index in found {
-            let entry = cache.freshened(naive[index], response, request, requestTime, now)
-            let obstacle = cache.discarded(entry)
-            let isForOne = cache.isForItsClient(response, beside: naive[index], request, now)
+            let (keeping, update) = cache.keeping(response, beside: naive[index], request, now)
+            let whole = cache.freshened(naive[index], response, request, requestTime, now)
+            let obstacle = cache.discarded(whole)
+            let entry =
+                obstacle == nil ? cache.freshened(naive[index], update, request, requestTime, now) : whole
             let isUnstored = obstacle == "authorization" && !naive[index].wasAuthorized
             let decision = Freshening.freshen(
                 stored[index], with: ResponseHead(response), to: head, requestTime: timestamp(requestTime),
                 responseTime: timestamp(now), policy: policy)
-            let expected = isUnstored || obstacle == nil && isForOne ? "unstored" : obstacle ?? "kept"
+            let expected = isUnstored ? "unstored" : obstacle ?? keeping
             guard expected == decision.text else { return report("freshening", request, expected, decision.text) }
             if let difference = adopt(decision, entry, at: index) {
                 return report("freshened", request, "", difference)
@@ -128,7 +130,7 @@ struct Game {
 
     private mutating func adopt(_ decision: FresheningDecision, _ entry: NaiveEntry, at index: Int) -> String? {
         switch decision {
-        case .updated(let updated), .discard(let updated, _):
+        case .updated(let updated), .discard(let updated, _), .confirmed(let updated, _, _):
             let lines = Fields(lines: entry.response.lines)
             guard updated.fields == lines else { return "\(updated.fields)\n-- but naively --\n\(lines)" }
             naive[index] = entry
@@ -219,15 +221,17 @@ struct Game {
         where cache.matches(naive[index], request) && [200, 206].contains(naive[index].response.status) {
             let length = naive[index].held == nil ? Game.length : 5
             let difference = cache.difference(naive[index], response, length: length)
-            let entry = cache.freshened(naive[index], response, request, requestTime, now)
-            let obstacle = cache.discarded(entry)
-            let isForOne = cache.isForItsClient(response, beside: naive[index], request, now)
+            let (keeping, update) = cache.keeping(response, beside: naive[index], request, now)
+            let whole = cache.freshened(naive[index], response, request, requestTime, now)
+            let obstacle = cache.discarded(whole)
+            let entry =
+                obstacle == nil ? cache.freshened(naive[index], update, request, requestTime, now) : whole
             let isUnstored = obstacle == "authorization" && !naive[index].wasAuthorized
             let decision = Freshening.freshenByHead(
                 stored[index], with: ResponseHead(response), to: head, requestTime: timestamp(requestTime),
                 responseTime: timestamp(now), policy: policy)
             let expected =
-                difference ?? (isUnstored || obstacle == nil && isForOne ? "unstored" : obstacle ?? "kept")
+                difference ?? (isUnstored ? "unstored" : obstacle ?? keeping)
             guard expected == decision.text else { return report("HEAD", request, expected, decision.text) }
             kinds.insert(difference == nil ? "HEAD updates" : "HEAD shows a difference")
             if let difference = adopt(decision, entry, at: index) {

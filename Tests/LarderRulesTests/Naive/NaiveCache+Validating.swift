@@ -58,6 +58,8 @@ extension NaiveCache {
         _ entry: NaiveEntry, _ response: NaiveMessage, _ request: NaiveMessage, _ requestTime: Int, _ responseTime: Int
     ) -> NaiveEntry {
         var fresh = entry
+        var response = response
+        if policy.isShared { response.drop(["set-cookie"]) }
         fresh.response = merged(entry.response, response)
         if response.has("vary") { fresh.vary = vary(fresh.response, request) }
         fresh.response = kept(fresh.response, responseTime)
@@ -65,28 +67,33 @@ extension NaiveCache {
         fresh.responseTime = responseTime
         fresh.standing = "asReceived"
         fresh.wasAuthorized = entry.wasAuthorized || request.has("authorization")
-        fresh.setCookie = entry.setCookie || response.has("set-cookie")
         return fresh
     }
 
-    /// Whether an update by a 304 or a HEAD is for its client alone: that has credentials, and the origin does not let
-    /// others use it, or does not say so and sends other fields than it did.
-    func isForItsClient(
+    /// What of an update by a 304 or a HEAD is kept: all of it ("kept"), nothing ("unstored") since its client has
+    /// credentials and the origin does not let others use it, or, where the origin says nothing of that, what is not new
+    /// ("confirmed").
+    func keeping(
         _ response: NaiveMessage, beside entry: NaiveEntry, _ request: NaiveMessage, _ responseTime: Int
-    ) -> Bool {
-        guard policy.isShared, request.isPersonal(policy) else { return false }
+    ) -> (String, NaiveMessage) {
+        var update = response
+        if policy.isShared { update.drop(["set-cookie"]) }
+        guard policy.isShared, request.isPersonal(policy) else { return ("kept", update) }
         let alone = NaiveEntry(
-            request: request, response: response, requestTime: responseTime, responseTime: responseTime,
+            request: request, response: update, requestTime: responseTime, responseTime: responseTime,
             vary: nil, wasAuthorized: false)
-        guard isForOne(alone) else { return false }
-        if explicitLifetime(response, responseTime) != nil || directives(response).source != nil { return true }
-        return response.headers.contains { name, value in
+        guard isForOne(alone) else { return ("kept", update) }
+        var rest = update
+        rest.headers.removeAll { name, value in
             let isKnown = [
-                "date", "age", "etag", "last-modified", "expires", "vary", "content-location", "via", "connection",
-                "keep-alive", "server", "content-length", "content-type", "content-encoding",
+                "date", "age", "etag", "last-modified", "vary", "content-location", "via", "connection", "keep-alive",
+                "server", "content-length", "content-type", "content-encoding",
             ].contains(name)
             return !isKnown && !entry.response.all(name).contains(value)
         }
+        let isSilent = (["cache-control"] + policy.targets).allSatisfy { rest.all($0) == update.all($0) }
+        if explicitLifetime(update, responseTime) != nil || !isSilent { return ("unstored", update) }
+        return rest.headers.count == update.headers.count ? ("kept", update) : ("confirmed", rest)
     }
 
     /// Why an updated entry is not kept; nil when it is.
