@@ -56,10 +56,12 @@ public struct SQLiteCache<Content: StorableContent>: EntityCache {
     }
 
     /// The entity last written, or nil; nil as well when it was damaged.
+    ///
+    /// - Throws: when it cannot be read at the moment, or its octets are not those of content.
     public func readEntity(for key: CacheSubject) async throws -> Entity<Content>? {
         let variant = key.storedVariant
         guard let record = await storage.store.read(key.entityKey).first(where: { $0.variant == variant }),
-            let octets = await octets(of: record.content)
+            let octets = try await octets(of: record.content)
         else { return nil }
         guard let head = StoredHead(record.head) else { throw StoredOctetsError() }
         return head.entity(of: try Content(storedOctets: octets))
@@ -83,16 +85,16 @@ public struct SQLiteCache<Content: StorableContent>: EntityCache {
         storage.store.remove(key.entityKey, variant: key.storedVariant)
     }
 
-    private func octets(of reference: ContentReference) async -> [UInt8]? {
+    private func octets(of reference: ContentReference) async throws(StoreUnavailable) -> [UInt8]? {
         switch reference.location {
         case .empty: return []
         case .inline(let chunk): return Array(chunk.bytes)
         case .file:
-            guard let reader = await storage.store.openContent(reference) else { return nil }
+            guard let reader = try await storage.store.openContent(reference) else { return nil }
             var octets: [UInt8] = []
             octets.reserveCapacity(Int(reader.length))
             while octets.count < Int(reader.length) {
-                guard let piece = await reader.read(at: Int64(octets.count), count: 1 << 20) else { return nil }
+                guard let piece = try await reader.read(at: Int64(octets.count), count: 1 << 20) else { return nil }
                 octets.append(contentsOf: piece.bytes)
             }
             return octets

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
+package import Larder
 package import LarderHTTP
 import LarderIO
 
@@ -250,7 +251,7 @@ package final class SQLiteStore: Sendable {
 
     /// Opens content for reading in parts; nil if it is missing or damaged. Opened content stays readable even if its
     /// entity is removed.
-    package func openContent(_ reference: ContentReference) async -> StoredContent? {
+    package func openContent(_ reference: ContentReference) async throws(StoreUnavailable) -> StoredContent? {
         let (digest, length) = (reference.digest, reference.length)
         switch reference.location {
         case .empty: return StoredContent(nil, digest: digest, core: core)
@@ -261,7 +262,8 @@ package final class SQLiteStore: Sendable {
         let opened = await core.reading { (reader) throws(SQLiteFailure) in
             try core.open(digest, length: length, with: reader)
         }
-        return opened ?? nil
+        guard let opened else { throw StoreUnavailable() }
+        return try opened.get()
     }
 
     /// Up to `limit` committed entities that match, in the order of their commits, starting after `row`.
@@ -325,6 +327,14 @@ package final class SQLiteStore: Sendable {
 
     package func remove(_ key: EntityKey, variant: [UInt8], because reason: RemovalReason = .wiped) {
         _ = core.queue.accept(Operation(key: key, change: .remove(variant: variant, because: reason)))
+    }
+
+    /// The same, if it is still the one that was stored at `ifStoredAt`; otherwise nothing happens.
+    package func remove(
+        _ key: EntityKey, variant: [UInt8], because reason: RemovalReason, ifStoredAt: Timestamp
+    ) {
+        let change = Operation.Change.remove(variant: variant, because: reason, ifStoredAt: ifStoredAt)
+        _ = core.queue.accept(Operation(key: key, change: change))
     }
 
     /// Whether anything may have the label. False is certain; true may be a false positive.

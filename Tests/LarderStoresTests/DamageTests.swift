@@ -72,12 +72,12 @@ struct DamageTests {
         store.put(key("a"), bytes)
         await store.flush()
         let record = try #require(await store.read(key("a")).first)
-        let reader = try #require(await store.openContent(record.content))
-        let first = try #require(await reader.read(at: 0, count: 1000))
+        let reader = try #require(try await store.openContent(record.content))
+        let first = try #require(try await reader.read(at: 0, count: 1000))
         #expect(first.withBytes { Array($0) } == Array(bytes[0..<1000]))
         directory.overwrite(directory.contentFiles[0], at: 900_000, with: [0, 0, 0])
-        #expect(await reader.read(at: 300_000, count: 10) != nil)
-        #expect(await reader.read(at: 800_000, count: 10) == nil)
+        #expect(try await reader.read(at: 300_000, count: 10) != nil)
+        #expect(try await reader.read(at: 800_000, count: 10) == nil)
         await store.close()
     }
 

@@ -135,6 +135,34 @@ struct StoreConformanceTests {
         }
     }
 
+    @Test(arguments: StoreKind.allCases, [10, 100_000])
+    func `a removal of one version leaves those that replaced it`(kind: StoreKind, size: Int) async throws {
+        try await withStore(kind) { store in
+            func remove(storedAt seconds: Int64) {
+                store.remove(key("a"), variant: [], because: .unusable, ifStoredAt: Timestamp(seconds: seconds))
+            }
+            for isCommitted in [false, true] {
+                store.put(key("a"), at: 1000, content("old", size))
+                if isCommitted { await store.flush() }
+                store.put(key("a"), head: "new", at: 2000, content("new", size))
+                if isCommitted { await store.flush() }
+                remove(storedAt: 1000)
+                #expect(await store.contents(key("a")) == [content("new", size)])
+                store.updateHead(
+                    key("a"), variant: [], head: Array("newer".utf8), requestTime: Timestamp(seconds: 3000),
+                    responseTime: Timestamp(seconds: 3000), expires: nil, ifStoredAt: Timestamp(seconds: 2000))
+                #expect(await store.heads(key("a")) == ["newer"])
+                await store.flush()
+                #expect(await store.heads(key("a")) == ["newer"])
+                if isCommitted { store.put(key("a"), at: 2000, content("newest", size)) }
+                remove(storedAt: 2000)
+                #expect(await store.contents(key("a")) == [])
+                await store.flush()
+                #expect(await store.contents(key("a")) == [])
+            }
+        }
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `a validation never brings back what was removed`(kind: StoreKind) async throws {
         try await withStore(kind) { store in

@@ -163,9 +163,11 @@ package struct ContentSource: Sendable {
     /// Octets of content.
     package let length: Int64
     /// Opens the content for reading, or nil when it is missing or damaged: a miss.
-    package let open: @Sendable () async -> (any ContentReader)?
+    package let open: @Sendable () async throws(StoreUnavailable) -> (any ContentReader)?
 
-    package init(length: Int64, open: @escaping @Sendable () async -> (any ContentReader)?) {
+    package init(
+        length: Int64, open: @escaping @Sendable () async throws(StoreUnavailable) -> (any ContentReader)?
+    ) {
         self.length = length
         self.open = open
     }
@@ -174,6 +176,14 @@ package struct ContentSource: Sendable {
 /// Content in a store, open for reading, or still being written to it. A protocol, because stores know this target and
 /// it knows none of them.
 package protocol ContentReader: Sendable {
-    /// Up to `count` octets from `offset` on; nil when they are unavailable or not the stored ones.
-    func read(at offset: Int64, count: Int) async -> ContentChunk?
+    /// Up to `count` octets from `offset` on; nil when they are missing or not the stored ones.
+    func read(at offset: Int64, count: Int) async throws(StoreUnavailable) -> ContentChunk?
+}
+
+/// A store cannot read at the moment: too many reads wait, or the system opens no file. That says nothing about what is
+/// stored, which may be read another time and must not be removed.
+package struct StoreUnavailable: Error, CustomStringConvertible {
+    package let description = "the store cannot read at the moment"
+
+    package init() {}
 }

@@ -107,7 +107,7 @@ final class EntityExport: OwnContent, @unchecked Sendable {
 
     /// Adds the head of an entity; its content follows.
     private func begin(_ entity: ArchivedEntity, _ reference: ContentReference) async {
-        guard let content = await diskTier.store.openContent(reference) else {
+        guard let content = try? await diskTier.store.openContent(reference) else {
             counts.damaged += 1
             return
         }
@@ -130,7 +130,7 @@ final class EntityExport: OwnContent, @unchecked Sendable {
             return end(current)
         }
         let count = min(left, Int64(EntityExport.piece))
-        let chunk = current.isDamaged ? nil : await current.content.read(at: current.offset, count: Int(count))
+        let chunk = current.isDamaged ? nil : try? await current.content.read(at: current.offset, count: Int(count))
         if let chunk, chunk.count > 0 {
             chunk.withBytes { bytes in
                 current.hashing.update(bytes)

@@ -77,14 +77,13 @@ extension VariantContent {
         switch self {
         case .memory(let chunks, _): return Array(chunks.flatMap(\.bytes).prefix(limit))
         case .store(let source):
-            guard let reader = await source.open() else { return nil }
+            guard let reader = try? await source.open() else { return nil }
             let end = min(source.length, Int64(limit))
             var octets: [UInt8] = []
             while Int64(octets.count) < end {
                 let count = Int(end) - octets.count
-                guard let chunk = await reader.read(at: Int64(octets.count), count: count), chunk.count > 0 else {
-                    return nil
-                }
+                guard let chunk = try? await reader.read(at: Int64(octets.count), count: count), chunk.count > 0
+                else { return nil }
                 octets += chunk.bytes
             }
             return octets

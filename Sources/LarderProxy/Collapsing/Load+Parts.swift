@@ -42,9 +42,8 @@ extension Load {
             rangeFill.variant.stored, rangeFill.filling, by: received.head, contentLength: received.length,
             to: clientHead, requestTime: received.times.request, responseTime: received.times.response,
             policy: policy)
-        guard let filled, let source = await RangeFill.Source(rangeFill.variant) else {
-            return try await startOver(rangeFill, response, received)
-        }
+        guard let filled else { return try await startOver(rangeFill, response, received) }
+        guard let source = try await source(of: rangeFill, else: response, received) else { return }
         let end = filled.completeLength ?? filled.range.last + 1
         let wanted = rangeFill.filling.isRange ? rangeFill.filling.wanted : nil
         let span = wanted ?? ByteRange(first: 0, last: end - 1)
@@ -87,18 +86,34 @@ extension Load {
         finish(Fields())
     }
 
-    /// The response is about another representation, or not a part: the stored parts are useless.
+    /// The stored octets; nil when they cannot be read and the load has gone on without them.
+    private func source(
+        of rangeFill: RangeFill, else response: UpstreamResponse, _ received: ReceivedResponse
+    ) async throws -> RangeFill.Source? {
+        var isUseless = true
+        do {
+            if let source = try await RangeFill.Source(rangeFill.variant) { return source }
+        } catch {
+            isUseless = false
+        }
+        try await startOver(rangeFill, response, received, forgetting: isUseless)
+        return nil
+    }
+
+    /// The response is about another representation, or not a part: the stored parts are useless, unless they only
+    /// cannot be read at the moment.
     private func startOver(
-        _ rangeFill: RangeFill, _ response: UpstreamResponse, _ received: ReceivedResponse
+        _ rangeFill: RangeFill, _ response: UpstreamResponse, _ received: ReceivedResponse,
+        forgetting isUseless: Bool = true
     ) async throws {
         switch received.head.status {
         case 200 where rangeFill.filling.isRange && !clientHead.fields.contains(.ifRange), 206, 304, 416:
             // This response answers our conditional request, not the client's.
-            forget(rangeFill.variant)
+            if isUseless { forget(rangeFill.variant) }
             response.abort()
             try await startAgain()
         case 200:
-            forget(rangeFill.variant)
+            if isUseless { forget(rangeFill.variant) }
             fallthrough
         default:
             if received.isKept { try await keep(response, received) } else { try await pass(response, received) }
@@ -121,7 +136,7 @@ extension Load {
     ) async throws {
         var offset = range.lowerBound
         while offset < range.upperBound {
-            guard let chunks = await source.read(offset..<range.upperBound) else {
+            guard let chunks = try await source.read(offset..<range.upperBound) else {
                 forget(rangeFill.variant)
                 throw Problem.storedContentLost
             }
@@ -253,9 +268,9 @@ extension Load {
         resource.memory.snapshot.variants.first { $0.stored.variance == stored.variance }
     }
 
-    private func forget(_ variant: Variant) {
+    func forget(_ variant: Variant) {
         resource.memory.removeVariants { $0 === variant }
-        context.diskTier?.remove(variant, of: resource, service: service)
+        context.diskTier?.discard(variant, of: resource, service: service)
     }
 }
 

@@ -187,8 +187,7 @@ extension Load {
         let length = variant.content.length
         if !variant.stored.isPartial, pipelineUse(of: head, length: length) == .transformed {
             guard let content = try await collect(variant.content) else {
-                memory.removeVariants { $0 === variant }
-                context.diskTier?.remove(variant, of: resource, service: service)
+                forget(variant)
                 return settle(by: variant)
             }
             let times = ReceivedResponse.Times(
@@ -225,10 +224,12 @@ extension Load {
         listed.shared?.conclude(.settled(variant), remarks)
     }
 
-    /// All content of a stored response; nil when it cannot be read.
+    /// All content of a stored response; nil when it is lost.
     private func collect(_ content: VariantContent) async throws -> CollectedContent? {
         do {
             return try await CollectedContent.read(content, in: context.proxy.transforming)
+        } catch let error as StoreUnavailable {
+            throw error
         } catch {
             throw PipelineFailure(cause: RequestError(cause: error, timestamp: context.now()))
         }

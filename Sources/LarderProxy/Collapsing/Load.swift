@@ -159,7 +159,7 @@ final class Load: LoopLoad {
 
     /// The load failed, or its content broke off.
     func fail(_ error: any Error) {
-        if (error as? UpstreamError)?.hold == nil, !(error is PipelineFailure) {
+        if (error as? UpstreamError)?.hold == nil, !(error is PipelineFailure), !(error is StoreUnavailable) {
             context.counters.add(.upstreamErrors)
         }
         if !abort.isAborted { remember(error) }

@@ -53,17 +53,24 @@ struct Part {
         let octets = combined.contentLength ?? 0
         if case .parts(let parts, _) = combined.extent, parts.count > PartialContent.partLimit { return nil }
         guard octets <= Int64(load.context.memoryObjectLimit) else { return nil }
-        guard let spliced = await splice(held, combined, content, at: range) else { return alone }
+        let spliced: [ContentChunk]
+        do {
+            guard let octets = try await splice(held, combined, content, at: range) else { return alone }
+            spliced = octets
+        } catch {
+            // The stored parts may have more octets than this one.
+            return nil
+        }
         return Landing(
             stored: combined, content: spliced,
             isWorthWriting: !combined.isPartial || (octets - held.content.length) * 4 >= octets)
     }
 
-    /// The octets of `combined`: those of the new part, and around them the stored ones.
+    /// The octets of `combined`: those of the new part, and around them the stored ones. Nil when those are lost.
     private func splice(
         _ held: Variant, _ combined: StoredResponse, _ content: [ContentChunk], at range: ByteRange
-    ) async -> [ContentChunk]? {
-        guard let source = await RangeFill.Source(held) else { return nil }
+    ) async throws(StoreUnavailable) -> [ContentChunk]? {
+        guard let source = try await RangeFill.Source(held) else { return nil }
         var spliced: [ContentChunk] = []
         var ranges = [ByteRange(first: 0, last: (combined.contentLength ?? 1) - 1)]
         if case .parts(let parts, _) = combined.extent { ranges = parts }
@@ -76,7 +83,7 @@ struct Part {
                     continue
                 }
                 let end = position < range.first ? min(part.last + 1, range.first) : part.last + 1
-                guard let chunks = await source.read(position..<end) else { return nil }
+                guard let chunks = try await source.read(position..<end) else { return nil }
                 spliced += chunks
                 position += chunks.reduce(0) { $0 + Int64($1.count) }
             }

@@ -31,21 +31,21 @@ struct RangeFill {
         let extent: StoredResponse.Extent
 
         /// Nil when the content is gone.
-        init?(_ variant: Variant) async {
-            guard let cursor = await ContentCursor.open(variant.content) else { return nil }
+        init?(_ variant: Variant) async throws(StoreUnavailable) {
+            guard let cursor = try await ContentCursor.open(variant.content) else { return nil }
             self.cursor = cursor
             extent = variant.stored.extent
         }
 
-        /// Some of the octets of `range`, from its start on; nil when they cannot be read.
-        func read(_ range: Range<Int64>) async -> [ContentChunk]? {
+        /// Some of the octets of `range`, from its start on; nil when they are lost.
+        func read(_ range: Range<Int64>) async throws(StoreUnavailable) -> [ContentChunk]? {
             guard let offset = extent.offset(of: range.lowerBound) else { return nil }
             // Up to the end of the stored run: the octets behind it may belong to another part.
             guard case .parts(let parts, _) = extent, let part = parts.first(where: { $0.last >= range.lowerBound })
             else { return nil }
             // A representation may claim any length: nothing is added to a position in it.
             let run = min(range.upperBound, part.last + 1) - range.lowerBound
-            return await cursor.read(at: offset, count: Int(min(run, 256 << 10)))
+            return try await cursor.read(at: offset, count: Int(min(run, 256 << 10)))
         }
     }
 }

@@ -74,7 +74,7 @@ extension ChangeNotifier {
 
     /// Nil when the content cannot be read.
     private func digest(of content: VariantContent) async -> String? {
-        guard let cursor = await ContentCursor.open(content) else { return nil }
+        guard let cursor = try? await ContentCursor.open(content) else { return nil }
         let pool = state.withLock { state -> WorkerPool in
             if let pool = state.hashers { return pool }
             let pool = WorkerPool(name: "larder-changes", threads: 1, queueLimit: 4)
@@ -84,7 +84,7 @@ extension ChangeNotifier {
         let digester = Digester()
         var offset: Int64 = 0
         while offset < cursor.length {
-            guard let chunks = await cursor.read(at: offset, count: 256 << 10) else { return nil }
+            guard let chunks = try? await cursor.read(at: offset, count: 256 << 10) else { return nil }
             offset += chunks.reduce(0) { $0 + Int64($1.count) }
             guard (try? await pool.run { digester.update(chunks) }) != nil else { return nil }
         }

@@ -52,6 +52,9 @@ extension CacheLookup {
         switch try await loaded.answer(of: shared, for: reader) {
         case .settled:
             return false
+        case .failed(is StoreUnavailable):
+            try await bypass(reason: .miss)
+            return true
         case .failed(let error):
             if let refused = (error as? PipelineFailure)?.refused {
                 guard refused.variance.matches(request.head.fields) else { return false }

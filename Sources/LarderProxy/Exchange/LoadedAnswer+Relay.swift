@@ -66,7 +66,7 @@ extension LoadedAnswer {
         let end = start + Int64(count)
         var offset = start
         while offset < end {
-            guard let chunk = await spool.read(at: offset, count: Int(end - offset)) else {
+            guard let chunk = try await spool.read(at: offset, count: Int(end - offset)) else {
                 throw SharedLoadError.fellBehind
             }
             offset += Int64(chunk.count)

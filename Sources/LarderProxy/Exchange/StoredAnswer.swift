@@ -28,8 +28,15 @@ struct StoredAnswer: ExchangeStep {
 
     /// Answers in the coding for the client. False when the content turned out to be gone: to be decided anew.
     mutating func send() async throws -> Bool {
-        if let forms = variant.forms { return try await negotiate(forms) }
-        return try await sendAsIs()
+        do {
+            if let forms = variant.forms { return try await negotiate(forms) }
+            return try await sendAsIs()
+        } catch is StoreUnavailable where !writer.hasResponded {
+            // The stored content stays for later requests.
+            var lookup = lookup
+            try await lookup.bypass(reason: .miss)
+            return true
+        }
     }
 
     /// Answers with the variant in its stored form.
@@ -75,7 +82,7 @@ struct StoredAnswer: ExchangeStep {
         case .proceed:
             break
         }
-        guard let cursor = await ContentCursor.open(variant.content) else { return contentIsGone() }
+        guard let cursor = try await ContentCursor.open(variant.content) else { return contentIsGone() }
         return try await send(cursor, fields)
     }
 
@@ -113,8 +120,8 @@ struct StoredAnswer: ExchangeStep {
         }
     }
 
-    /// Sends stored content. Content that cannot be read to its end is removed, so that the next request does not fail
-    /// in the same way; false when nothing was sent yet, so that this one need not fail either.
+    /// Sends stored content. Content that is lost before its end is removed, so that the next request does not fail in
+    /// the same way; false when nothing was sent yet, so that this one need not fail either.
     private func sendOrForget(_ send: () async throws -> Void) async throws -> Bool {
         do {
             try await send()
@@ -169,7 +176,7 @@ struct StoredAnswer: ExchangeStep {
         var isHeadPending = headFirst
         while offset < range.upperBound {
             let count = Int(min(piece, range.upperBound - offset))
-            guard let chunks = await cursor.read(at: offset, count: count) else { throw Problem.storedContentLost }
+            guard let chunks = try await cursor.read(at: offset, count: count) else { throw Problem.storedContentLost }
             let taken = chunks.reduce(0) { $0 + Int64($1.count) }
             offset += taken
             context.counters.add(.saved, Int(taken))
@@ -184,7 +191,7 @@ struct StoredAnswer: ExchangeStep {
 
     private func contentIsGone() -> Bool {
         lookup.resource.memory.removeVariants { $0 === variant }
-        context.diskTier?.remove(variant, of: lookup.resource, service: lookup.service)
+        context.diskTier?.discard(variant, of: lookup.resource, service: lookup.service)
         return false
     }
 

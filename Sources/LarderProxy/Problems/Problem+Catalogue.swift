@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Larder
 import LarderHTTP
 import LarderIO
 import LarderRules
@@ -161,6 +162,11 @@ extension Problem {
         detail: "The stored content could not be read whole; it has been given up.",
         advice: "Send the request again: it goes to the origin. Larder's log says what happened to the store.")
 
+    static let storedContentUnavailable = Problem(
+        status: 503, title: "Stored content not readable", proxyError: .proxyInternalError,
+        detail: "The stored content could not be read just now; it is still stored.",
+        advice: "Send the request again. Larder's log says why the store could not read.")
+
     static func notStored(_ why: RefusalReason, uri: TargetURI) -> Problem {
         Problem(
             status: 504, title: "Not stored", proxyError: .httpRequestDenied,
@@ -174,6 +180,10 @@ extension Problem {
         if let failure = error as? PipelineFailure {
             self = failure.problem
             isOfOrigin = true
+            return
+        }
+        if error is StoreUnavailable {
+            self = .storedContentUnavailable
             return
         }
         guard let error = error as? UpstreamError else {

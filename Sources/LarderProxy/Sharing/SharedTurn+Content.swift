@@ -14,14 +14,14 @@ extension SharedTurn {
 }
 
 extension SharedTurn.Source {
-    /// Nil when the content is gone.
+    /// Nil when the content cannot be read.
     static func open(_ content: VariantContent?) async -> SharedTurn.Source? {
-        guard let content, let cursor = await ContentCursor.open(content) else { return nil }
+        guard let content, let cursor = try? await ContentCursor.open(content) else { return nil }
         return SharedTurn.Source(length: content.length) { offset, count in
             var octets: [UInt8] = []
             octets.reserveCapacity(count)
             while octets.count < count {
-                let next = await cursor.read(at: offset + Int64(octets.count), count: count - octets.count)
+                let next = try? await cursor.read(at: offset + Int64(octets.count), count: count - octets.count)
                 guard let next else { return nil }
                 for chunk in next { octets.append(contentsOf: chunk.bytes) }
             }

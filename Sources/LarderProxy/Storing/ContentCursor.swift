@@ -8,10 +8,11 @@ enum ContentCursor {
     case memory([ContentChunk], length: Int64)
     case store(any ContentReader, length: Int64)
 
-    static func open(_ content: VariantContent) async -> ContentCursor? {
+    /// Nil when the content is missing or damaged.
+    static func open(_ content: VariantContent) async throws(StoreUnavailable) -> ContentCursor? {
         switch content {
         case .memory(let chunks, let length): .memory(chunks, length: Int64(length))
-        case .store(let source): await source.open().map { .store($0, length: source.length) }
+        case .store(let source): try await source.open().map { .store($0, length: source.length) }
         }
     }
 
@@ -21,10 +22,10 @@ enum ContentCursor {
         }
     }
 
-    /// At least one octet and up to `count` from `offset` on; nil when they cannot be read.
-    func read(at offset: Int64, count: Int) async -> [ContentChunk]? {
+    /// At least one octet and up to `count` from `offset` on; nil when they are lost.
+    func read(at offset: Int64, count: Int) async throws(StoreUnavailable) -> [ContentChunk]? {
         switch self {
-        case .store(let reader, _): await reader.read(at: offset, count: count).map { [$0] }
+        case .store(let reader, _): try await reader.read(at: offset, count: count).map { [$0] }
         case .memory(let chunks, _): ContentChunk.slice(of: chunks, from: offset, count: count)
         }
     }

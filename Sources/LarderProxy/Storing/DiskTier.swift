@@ -87,8 +87,9 @@ package final class DiskTier: Sendable {
         case .inline(let chunk): .memory([chunk], length: chunk.count)
         case .file:
             .store(
-                ContentSource(length: record.content.length) { [store, content = record.content] in
-                    await store.openContent(content)
+                ContentSource(length: record.content.length) {
+                    [store, content = record.content] () throws(StoreUnavailable) in
+                    try await store.openContent(content)
                 })
         }
     }
@@ -145,6 +146,16 @@ package final class DiskTier: Sendable {
         _ variant: Variant, of resource: Resource, service: RoutedService, because reason: RemovalReason = .unusable
     ) {
         remove(variant.stored.variance, of: resource, service: service, because: reason)
+    }
+
+    /// Removes a variant that is of no use, unless another one has replaced it.
+    func discard(_ variant: Variant, of resource: Resource, service: RoutedService) {
+        for stage in DiskTier.stages {
+            store.remove(
+                key(of: resource, service, stage: stage),
+                variant: StoredResponseCoding.variantKey(variant.stored.variance), because: .unusable,
+                ifStoredAt: variant.storedAt)
+        }
     }
 
     func remove(

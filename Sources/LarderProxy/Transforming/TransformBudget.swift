@@ -73,15 +73,13 @@ final class CollectedContent: Sendable {
     var chunks: [ContentChunk] { state.withLock { $0.chunks } }
     var count: Int { state.withLock { $0.count } }
 
-    /// All content of a stored response; nil when it cannot be read. Throws when the budget is used up.
-    static func read(
-        _ content: VariantContent, in room: TransformBudget
-    ) async throws(TransformersBusy) -> CollectedContent? {
-        guard let cursor = await ContentCursor.open(content) else { return nil }
+    /// All content of a stored response; nil when it is lost. Throws when the budget is used up, or the store cannot read.
+    static func read(_ content: VariantContent, in room: TransformBudget) async throws -> CollectedContent? {
+        guard let cursor = try await ContentCursor.open(content) else { return nil }
         let collected = CollectedContent(in: room)
         while Int64(collected.count) < cursor.length {
             let count = Int(min(256 << 10, cursor.length - Int64(collected.count)))
-            guard let chunks = await cursor.read(at: Int64(collected.count), count: count) else { return nil }
+            guard let chunks = try await cursor.read(at: Int64(collected.count), count: count) else { return nil }
             for chunk in chunks { try collected.append(chunk) }
         }
         return collected

@@ -112,9 +112,11 @@ final class ContentFiles: Sendable {
 
     /// Opens content for reading: the descriptor, or nil if there is no such file.
     func open(_ digest: StoredDigest) throws(DiskFailure) -> (descriptor: Int32, length: Int64)? {
+        // Without the store's directory, as on a disk that was removed, no file is known to be missing.
+        let root = try directory.open()
         let descriptor: Int32
         do {
-            descriptor = try folder(of: digest).open(digest.hexadecimal, O_RDONLY)
+            descriptor = try folder(of: digest, in: root).open(digest.hexadecimal, O_RDONLY)
         } catch  where [ENOENT, ELOOP, ENOTDIR].contains(error.errno) {
             return nil
         }
@@ -142,7 +144,13 @@ final class ContentFiles: Sendable {
     }
 
     private func folder(of digest: StoredDigest, isMade: Bool = false) throws(DiskFailure) -> Directory {
-        let content = try Directory(Self.contentName, in: directory.open(), isMade: isMade)
+        try folder(of: digest, in: directory.open(), isMade: isMade)
+    }
+
+    private func folder(
+        of digest: StoredDigest, in root: Directory, isMade: Bool = false
+    ) throws(DiskFailure) -> Directory {
+        let content = try Directory(Self.contentName, in: root, isMade: isMade)
         return try Directory(String(digest.hexadecimal.prefix(2)), in: content, isMade: isMade)
     }
 

@@ -30,8 +30,10 @@ final class SegmentFiles: Sendable {
 
     /// Opens a segment to write to it, or to know about it; nil if there is none.
     func open(_ number: Int64, _ access: Int32) throws(DiskFailure) -> SegmentFile? {
+        // Without the store's directory, no segment is known to be missing.
+        let root = try directory.open()
         do {
-            return try SegmentFile(number, in: folder(), access)
+            return try SegmentFile(number, in: Directory(Self.folderName, in: root), access)
         } catch  where [ENOENT, ELOOP, ENOTDIR].contains(error.errno) {
             return nil
         }

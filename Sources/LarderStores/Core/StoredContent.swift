@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
-import Larder
+package import Larder
 package import LarderHTTP
 import LarderIO
 
@@ -44,9 +44,9 @@ package final class StoredContent: ContentReader {
         if case .file(let descriptor, _) = source { close(descriptor) }
     }
 
-    /// At least one and up to `count` octets beginning at `offset`; nil at the end, or if they are unavailable, in which
-    /// case the content must not be passed off as complete.
-    package func read(at offset: Int64, count: Int) async -> ContentChunk? {
+    /// At least one and up to `count` octets beginning at `offset`; nil at the end, or if they are lost, in which case
+    /// the content must not be passed off as complete.
+    package func read(at offset: Int64, count: Int) async throws(StoreUnavailable) -> ContentChunk? {
         guard offset >= 0, offset < length, count > 0 else { return nil }
         switch source {
         case .nothing: return nil
@@ -60,7 +60,8 @@ package final class StoredContent: ContentReader {
             let chunk = await core.onReadingThread { [self] in
                 check(block, of: descriptor, blocks: blocks)
             }
-            guard let chunk, let chunk else { return nil }
+            guard let chunk else { throw StoreUnavailable() }
+            guard let chunk else { return nil }
             if start + count < chunk.count { last.withLock { $0 = (block, chunk) } }
             return slice(chunk, from: start, count: count)
         }
@@ -106,39 +107,42 @@ func joined(_ chunks: [ContentChunk], length: Int) -> ContentChunk {
 }
 
 extension StoreCore {
-    /// Opens a content file on a reading thread. Nil if it no longer exists, or, with a report, if it differs from the
-    /// database's record.
+    /// Opened content: nil if it no longer exists, or, with a report, if it differs from the database's
+    /// record.
+    typealias Opening = Result<StoredContent?, StoreUnavailable>
+
+    /// Opens a content file on a reading thread.
     func open(
         _ digest: StoredDigest, length: Int64, with reader: EntityReader
-    ) throws(SQLiteFailure) -> StoredContent? {
+    ) throws(SQLiteFailure) -> Opening {
         do {
             // Claimed content may not have its row yet.
             if let claim = files.claim(on: digest) {
-                return try open(digest, length: length, blocks: claim.blocks)
+                return .success(try open(digest, length: length, blocks: claim.blocks))
             }
-            guard let blocks = try reader.blocks(of: digest, length: length) else { return nil }
+            guard let blocks = try reader.blocks(of: digest, length: length) else { return .success(nil) }
             if let content = try open(digest, length: length, blocks: blocks) {
                 // Short content is verified to its end once before any of it is returned: damage is then a miss. Long
                 // content is verified as it is read, and ends where it is damaged.
                 guard length > StoredContent.blockLength, length <= StoredContent.examinedLength,
                     !trust.isExamined(digest)
-                else { return content }
-                guard content.isWhole() else { return nil }
+                else { return .success(content) }
+                guard content.isWhole() else { return .success(nil) }
                 trust.noteExamined(digest)
-                return content
+                return .success(content)
             }
         } catch let failure as SQLiteFailure {
             throw failure
         } catch {
             // Too many open files, for example: no evidence of damage.
             emit(.readFailed("\(error)"))
-            return nil
+            return .failure(StoreUnavailable())
         }
         // It may have been removed just now, first its row and then the file; that is no damage.
-        guard try reader.blocks(of: digest, length: length) != nil else { return nil }
+        guard try reader.blocks(of: digest, length: length) != nil else { return .success(nil) }
         emit(.damagedContent(digest: digest, reason: "the file is gone, or its length or its row is wrong"))
         discard(digest)
-        return nil
+        return .success(nil)
     }
 
     /// Removes damaged content. It is unavailable from now on, although its row is removed later.

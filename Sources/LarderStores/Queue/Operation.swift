@@ -9,8 +9,8 @@ final class Operation: @unchecked Sendable {
         /// `blocks` are there if the content is a file.
         case write(EntityRecord, blocks: BlockDigests?)
         case updateHead(HeadUpdate)
-        /// Nil: all variants.
-        case remove(variant: [UInt8]?, because: RemovalReason)
+        /// Without a variant: all of them. With a time: only the one that was stored then.
+        case remove(variant: [UInt8]?, because: RemovalReason, ifStoredAt: Timestamp? = nil)
     }
 
     /// → `queued` → `committing` → gone; a large write begins as `spooling`; each can become `dropped`.
@@ -46,7 +46,7 @@ final class Operation: @unchecked Sendable {
         switch change {
         case .write(let record, _): record.variant
         case .updateHead(let update): update.variant
-        case .remove(let variant, _): variant
+        case .remove(let variant, _, _): variant
         }
     }
 
@@ -66,7 +66,7 @@ final class Operation: @unchecked Sendable {
         switch change {
         case .write(let record, _): record.history.limit > 0 ? .superseded : .wiped
         case .updateHead: .unusable
-        case .remove(_, let reason): reason
+        case .remove(_, let reason, _): reason
         }
     }
 

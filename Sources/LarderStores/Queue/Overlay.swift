@@ -13,7 +13,7 @@ struct Overlay: Sendable {
     /// Whether the rows in the database do not matter.
     var hidesRows: Bool {
         hiddenThrough.contains { $0 == nil }
-            || operations.contains { if case .remove(variant: nil, _) = $0 { true } else { false } }
+            || operations.contains { if case .remove(variant: nil, _, _) = $0 { true } else { false } }
     }
 
     func hides(row: Int64) -> Bool {
@@ -35,8 +35,9 @@ struct Overlay: Sendable {
                     })
                 else { continue }
                 update.apply(to: &records[index])
-            case .remove(variant: nil, _): records.removeAll()
-            case .remove(let variant?, _): records.removeAll { $0.variant == variant }
+            case .remove(variant: nil, _, _): records.removeAll()
+            case .remove(let variant?, _, let storedAt):
+                records.removeAll { $0.variant == variant && $0.storedAt == storedAt ?? $0.storedAt }
             }
         }
         return records.latestFirst

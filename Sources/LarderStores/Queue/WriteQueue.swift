@@ -124,9 +124,13 @@ final class WriteQueue: Sendable {
                 if case .write(let record, _) = operation.change {
                     for label in record.labels { index.insert(label.hash) }
                 }
-            case .remove:
+            case .remove(_, _, let storedAt):
                 guard index.mayContain(operation.key.hash) else { return false }
-                overtake(by: operation, in: &state)
+                if let storedAt {
+                    guard settle(operation, ifStoredAt: storedAt, in: &state) else { return false }
+                } else {
+                    overtake(by: operation, in: &state)
+                }
             case .updateHead(let update):
                 guard index.mayContain(operation.key.hash) else { return false }
                 for label in update.labels ?? [] { index.insert(label.hash) }
@@ -216,15 +220,30 @@ final class WriteQueue: Sendable {
         }
     }
 
+    private func last(of key: EntityKey, _ variant: [UInt8]?, in state: State) -> Operation? {
+        state.pending[key.hash].last { $0.key == key && ($0.variant == nil || $0.variant == variant) }
+    }
+
+    /// Decides a removal of what was stored at an instant by what is not committed yet, if anything. False if that is
+    /// something else.
+    private func settle(_ removal: Operation, ifStoredAt storedAt: Timestamp, in state: inout State) -> Bool {
+        switch last(of: removal.key, removal.variant, in: state)?.change {
+        case nil, .updateHead, .remove(_, _, ifStoredAt: .some): return true
+        case .remove: return false
+        case .write(let record, _):
+            guard record.storedAt == storedAt else { return false }
+            // The one that the write replaces must not come back.
+            removal.change = .remove(variant: removal.variant, because: removal.reason)
+            overtake(by: removal, in: &state)
+            return true
+        }
+    }
+
     /// Updates the head of a write that is not committed yet. Nil if the update must be queued instead.
     private func merge(_ update: HeadUpdate, of key: EntityKey, in state: inout State) -> Bool? {
-        guard
-            let last = state.pending[key.hash].last(where: {
-                $0.key == key && ($0.variant == nil || $0.variant == update.variant)
-            })
-        else { return nil }
+        guard let last = last(of: key, update.variant, in: state) else { return nil }
         switch last.change {
-        case .remove: return false
+        case .remove(_, _, let storedAt): return storedAt.map { $0 == update.storedAt } ?? true ? false : nil
         case .updateHead: return nil
         case .write(var record, let blocks):
             guard record.storedAt == update.storedAt else { return false }

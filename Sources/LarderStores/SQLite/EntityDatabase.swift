@@ -234,12 +234,18 @@ final class EntityDatabase {
     }
 
     /// Removes one variant of a key, or all.
-    func remove(_ key: EntityKey, variant: [UInt8]?, because reason: RemovalReason) throws(SQLiteFailure) {
+    ///
+    /// - Parameter storedAt: when the one was stored that is meant; nil for any.
+    func remove(
+        _ key: EntityKey, variant: [UInt8]?, because reason: RemovalReason, ifStoredAt storedAt: Timestamp? = nil
+    ) throws(SQLiteFailure) {
         if reason == .wiped { try removeVersions(of: key, variantHash: variant.map(hash(ofVariant:))) }
         if let variant {
             let variantHash = hash(ofVariant: variant)
             guard let row = try find(keyHash: key.hash, variantHash: variantHash) else { return }
-            guard row.key == key.bytes, row.variant == variant else { return }
+            guard row.key == key.bytes, row.variant == variant,
+                row.storedAt == storedAt?.nanoseconds ?? row.storedAt
+            else { return }
             try retire(
                 RemovalRow(
                     id: row.id, keyHash: key.hash, content: row.content, key: row.key, history: row.history),

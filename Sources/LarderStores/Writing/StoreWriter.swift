@@ -178,7 +178,8 @@ final class StoreWriter {
                 try database.remove(key, variant: record.variant, because: .unusable)
             }
         case .updateHead(let update): try database.updateHead(update, of: key)
-        case .remove(let variant, let reason): try database.remove(key, variant: variant, because: reason)
+        case .remove(let variant, let reason, let storedAt):
+            try database.remove(key, variant: variant, because: reason, ifStoredAt: storedAt)
         }
     }
 

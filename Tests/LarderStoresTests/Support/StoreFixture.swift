@@ -118,10 +118,10 @@ extension SQLiteStore {
     }
 
     func octets(of reference: ContentReference) async -> [UInt8]? {
-        guard let reader = await openContent(reference) else { return nil }
+        guard let reader = try? await openContent(reference) else { return nil }
         var bytes: [UInt8] = []
         while Int64(bytes.count) < reader.length {
-            guard let chunk = await reader.read(at: Int64(bytes.count), count: 100_000) else { return nil }
+            guard let chunk = try? await reader.read(at: Int64(bytes.count), count: 100_000) else { return nil }
             bytes += chunk.withBytes { Array($0) }
         }
         return bytes
