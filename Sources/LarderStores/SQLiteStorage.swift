@@ -60,7 +60,7 @@ public struct SQLiteCache<Content: StorableContent>: EntityCache {
     /// - Throws: when it cannot be read at the moment, or its octets are not those of content.
     public func readEntity(for key: CacheSubject) async throws -> Entity<Content>? {
         let variant = key.storedVariant
-        guard let record = await storage.store.read(key.entityKey).first(where: { $0.variant == variant }),
+        guard let record = try await storage.store.read(key.entityKey).first(where: { $0.variant == variant }),
             let octets = try await octets(of: record.content)
         else { return nil }
         guard let head = StoredHead(record.head) else { throw StoredOctetsError() }

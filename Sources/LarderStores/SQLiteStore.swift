@@ -148,30 +148,30 @@ package final class SQLiteStore: Sendable {
     }
 
     /// All variants stored under `key`, the latest `storedAt` first.
-    package func read(_ key: EntityKey) async -> [EntityRecord] {
+    package func read(_ key: EntityKey) async throws(StoreUnavailable) -> [EntityRecord] {
         guard mayContain(key) else { return [] }
         while true {
             switch core.queue.view(of: key) {
             case .wait(let operation): await core.queue.waitForContent(of: operation)
-            case .database: return await rows(of: key).map(\.record)
+            case .database: return try await rows(of: key).map(\.record)
             case .merge(let overlay):
                 var stored: [EntityRecord] = []
                 if !overlay.hidesRows {
                     // Labels first: a row that is removed meanwhile is not read then.
-                    let hidden = await rows(of: key, hiddenBy: overlay.hiddenLabels)
-                    stored = await rows(of: key).filter { row in
+                    let hidden = try await rows(of: key, hiddenBy: overlay.hiddenLabels)
+                    stored = try await rows(of: key).filter { row in
                         !overlay.hides(row: row.id) && !hidden.contains(row.id)
                     }.map(\.record)
                 }
-                return await withDigests(overlay.applied(to: stored))
+                return try await withDigests(overlay.applied(to: stored))
             }
         }
     }
 
-    private func rows(of key: EntityKey) async -> [EntityReader.Found.Row] {
+    private func rows(of key: EntityKey) async throws(StoreUnavailable) -> [EntityReader.Found.Row] {
         let limit = core.settings.variantLimit
         let found = await core.reading { (reader) throws(SQLiteFailure) in try reader.read(key, limit: limit) }
-        guard let found else { return [] }
+        guard let found else { throw StoreUnavailable() }
         let rows = sound(found, of: key)
         if !found.rows.isEmpty { core.index.touch(key.hash) }
         return rows
@@ -222,7 +222,7 @@ package final class SQLiteStore: Sendable {
     /// The rows of a key that removals by label hide.
     private func rows(
         of key: EntityKey, hiddenBy labels: [(label: EntityLabel, through: Int64?)]
-    ) async -> Set<Int64> {
+    ) async throws(StoreUnavailable) -> Set<Int64> {
         guard !labels.isEmpty else { return [] }
         let found = await core.reading { (reader) throws(SQLiteFailure) in
             var rows: Set<Int64> = []
@@ -231,11 +231,12 @@ package final class SQLiteStore: Sendable {
             }
             return rows
         }
-        return found ?? []
+        guard let found else { throw StoreUnavailable() }
+        return found
     }
 
     /// Uncommitted content has no digest yet; it is not computed on the caller's thread.
-    private func withDigests(_ records: [EntityRecord]) async -> [EntityRecord] {
+    private func withDigests(_ records: [EntityRecord]) async throws(StoreUnavailable) -> [EntityRecord] {
         let core = core
         let digested = await core.onReadingThread {
             let hashing = StoredHashing(core.key?.secret)
@@ -246,7 +247,8 @@ package final class SQLiteStore: Sendable {
                 return record
             }
         }
-        return digested ?? []
+        guard let digested else { throw StoreUnavailable() }
+        return digested
     }
 
     /// Opens content for reading in parts; nil if it is missing or damaged. Opened content stays readable even if its

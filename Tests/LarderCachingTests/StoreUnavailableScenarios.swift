@@ -92,6 +92,43 @@ struct StoreUnavailableScenarios {
         }
     }
 
+    @Test(arguments: ["short", content])
+    func `offline, a read that fails hides nothing from the next request`(content: String) async throws {
+        try await Scenario.run(onDisk: true) { (scene) async throws in
+            scene.origin.answer { _ in .ok(Self.fresh, content: content) }
+            _ = try await scene.get("/a")
+            try await scene.restart()
+            scene.proxy.goOffline(.on, service: nil)
+            let store = try #require(scene.proxy.diskTier).store
+            try await store.refusingReads { () async throws in
+                for _ in 0..<2 { #expect(try await scene.get("/a").status == 504) }
+            }
+            let response = try await scene.get("/a")
+            #expect(response.text == content)
+            #expect(Self.isHit(response))
+            #expect(scene.origin.seen.count == 1)
+        }
+    }
+
+    @Test func `a response loaded while reads are refused replaces the stored one`() async throws {
+        try await Scenario.run(onDisk: true) { (scene) async throws in
+            scene.origin.answer { _ in .ok(Self.fresh, content: "old") }
+            _ = try await scene.get("/a")
+            try await scene.restart()
+            scene.origin.answer { _ in .ok(Self.fresh, content: "new") }
+            scene.advance(.seconds(1))
+            let store = try #require(scene.proxy.diskTier).store
+            try await store.refusingReads { () async throws in
+                for _ in 0..<2 { #expect(try await scene.get("/a").text == "new") }
+            }
+            for _ in 0..<2 {
+                #expect(try await scene.get("/a").text == "new")
+                try await scene.restart()
+            }
+            #expect(scene.origin.seen.count == 2)
+        }
+    }
+
     @Test func `what a new pipeline cannot read is transformed when it can be`() async throws {
         typealias Base = TransformingScenarios
         let runs = Recorder<String>()

@@ -43,12 +43,12 @@ struct EvictionTests {
         for number in 0..<5000 {
             #expect(store.put(key("scan/\(number)"), content("scan \(number)", 10_000)), "\(number): \(log.events)")
             if number % 200 == 0 {
-                for hot in 0..<100 { _ = await store.read(key("hot/\(hot)")) }
+                for hot in 0..<100 { _ = try await store.read(key("hot/\(hot)")) }
                 await store.flush()
             }
         }
         var kept = 0
-        for number in 0..<100 { kept += await store.read(key("hot/\(number)")).count }
+        for number in 0..<100 { kept += try await store.read(key("hot/\(number)")).count }
         #expect(kept == 100, "\(log.events)")
         #expect(store.statistics.evictions > 3000)
         await store.close()
@@ -61,8 +61,8 @@ struct EvictionTests {
         for number in 0..<50 { store.put(key("new/\(number)"), expires: 1_000_001, content("\(number)", 10_000)) }
         await store.flush()
         for number in 0..<50 {
-            _ = await store.read(key("old/\(number)"))
-            _ = await store.read(key("new/\(number)"))
+            _ = try await store.read(key("old/\(number)"))
+            _ = try await store.read(key("new/\(number)"))
         }
         for number in 0..<1150 { store.put(key("\(number)"), content("x \(number)", 10_000)) }
         await store.flush()
@@ -70,8 +70,8 @@ struct EvictionTests {
         var old = 0
         var new = 0
         for number in 0..<50 {
-            old += await store.read(key("old/\(number)")).count
-            new += await store.read(key("new/\(number)")).count
+            old += try await store.read(key("old/\(number)")).count
+            new += try await store.read(key("new/\(number)")).count
         }
         #expect(new == 50)
         #expect(old < 50)
@@ -84,15 +84,15 @@ struct EvictionTests {
         for number in 0..<50 { store.put(key("back/\(number)"), content("back \(number)", 10_000)) }
         for number in 0..<900 { store.put(key("first/\(number)"), content("first \(number)", 10_000)) }
         await store.flush()
-        #expect(await store.read(key("back/0")).isEmpty)
+        #expect(try await store.read(key("back/0")).isEmpty)
         for number in 0..<50 { store.put(key("back/\(number)"), content("back \(number)", 10_000)) }
         for number in 0..<1500 { store.put(key("second/\(number)"), content("second \(number)", 10_000)) }
         await store.flush()
         var kept = 0
-        for number in 0..<50 { kept += await store.read(key("back/\(number)")).count }
+        for number in 0..<50 { kept += try await store.read(key("back/\(number)")).count }
         // Evicted keys are remembered in places that some have to share.
         #expect(kept > 40)
-        #expect(await store.read(key("second/0")).isEmpty)
+        #expect(try await store.read(key("second/0")).isEmpty)
         await store.close()
     }
 
@@ -101,7 +101,7 @@ struct EvictionTests {
         let first = try openStore(directory)
         for number in 0..<20 { first.put(key("\(number)"), [1]) }
         await first.flush()
-        for number in 0..<20 where number % 3 == 0 { _ = await first.read(key("\(number)")) }
+        for number in 0..<20 where number % 3 == 0 { _ = try await first.read(key("\(number)")) }
         await first.close()
         let log = EventLog()
         let second = try openStore(directory, log: log)
@@ -181,7 +181,7 @@ struct EvictionTests {
         #expect(writer.state == .abandoned(.tooLarge))
         // The entity that it was to replace is out of date all the same.
         #expect(!writer.finish())
-        #expect(await store.read(key("a")).isEmpty)
+        #expect(try await store.read(key("a")).isEmpty)
         #expect(!store.put(key("b"), content("b", 2 << 20)))
         await store.flush()
         #expect(directory.contentFiles == [])

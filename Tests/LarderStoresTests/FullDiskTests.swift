@@ -10,7 +10,7 @@ struct FullDiskTests {
     /// Stores until the disk refuses, checks what a client would notice, makes room, and checks that it recovers.
     private static func exhaust(
         _ store: SQLiteStore, _ log: EventLog, size: (Int) -> Int, makeRoom: () -> Void
-    ) async {
+    ) async throws {
         var stored = 0
         while !log.events.contains(where: { $0.isDegraded }), stored < 4000 {
             store.put(key("\(stored)"), content("\(stored)", size(stored)))
@@ -29,11 +29,11 @@ struct FullDiskTests {
         #expect(whole > 0)
         // An entity removed now is gone now, and stays so.
         store.remove(key("0"))
-        #expect(await store.read(key("0")).isEmpty)
+        #expect(try await store.read(key("0")).isEmpty)
         makeRoom()
         while store.statistics.state != .open { await store.flush() }
         #expect(log.events.contains(.recovered))
-        #expect(await store.read(key("0")).isEmpty)
+        #expect(try await store.read(key("0")).isEmpty)
         #expect(store.put(key("later"), content("later", 5000)))
         await store.flush()
         #expect(await store.contents(key("later")) == [content("later", 5000)])
@@ -43,7 +43,7 @@ struct FullDiskTests {
         let directory = TemporaryDirectory()
         let log = EventLog()
         let store = try openStore(directory, log: log) { $0.pageLimit = 60 }
-        await Self.exhaust(store, log, size: { _ in 5000 }) {
+        try await Self.exhaust(store, log, size: { _ in 5000 }) {
             // Room comes from what is removed.
             for number in 0..<100 { store.remove(key("\(number)")) }
         }
@@ -62,7 +62,7 @@ struct FullDiskTests {
             let store = try SQLiteStore.open(settings) { log.record($0) }
             var limit = rlimit(rlim_cur: 3 << 20, rlim_max: .max)
             setrlimit(__rlimit_resource_t(UInt32(RLIMIT_FSIZE.rawValue)), &limit)
-            await FullDiskTests.exhaust(store, log, size: { $0 % 2 == 0 ? size : 4000 }) {
+            try await FullDiskTests.exhaust(store, log, size: { $0 % 2 == 0 ? size : 4000 }) {
                 limit.rlim_cur = .max
                 setrlimit(__rlimit_resource_t(UInt32(RLIMIT_FSIZE.rawValue)), &limit)
             }
@@ -148,7 +148,7 @@ struct FullDiskTests {
             for number in 0..<20 {
                 #expect(await store.contents(key("\(number)")) == [content("\(number)", size)])
             }
-            #expect(await store.read(key("large")).isEmpty)
+            #expect(try await store.read(key("large")).isEmpty)
             umount2(path, Int32(MNT_DETACH))
             await log.first { $0 == .recovered }
             store.put(key("later"), content("later", size))
@@ -201,7 +201,7 @@ struct FullDiskTests {
                 await store.flush()
                 #expect(await store.contents(key(name)) == [content(name, 90_000)])
             }
-            #expect(await store.read(key("a")).isEmpty)
+            #expect(try await store.read(key("a")).isEmpty)
             await store.close()
         }
     }

@@ -18,9 +18,9 @@ struct PinTests {
         await store.flush()
     }
 
-    private func kept(_ store: SQLiteStore, _ name: String, of count: Int) async -> Int {
+    private func kept(_ store: SQLiteStore, _ name: String, of count: Int) async throws -> Int {
         var kept = 0
-        for number in 0..<count { kept += await store.read(key("\(name)/\(number)")).count }
+        for number in 0..<count { kept += try await store.read(key("\(name)/\(number)")).count }
         return kept
     }
 
@@ -33,14 +33,14 @@ struct PinTests {
         #expect(await first.pin(keys))
         #expect(first.statistics.pinned == 200)
         await crowd(first, "a")
-        #expect(await kept(first, "train", of: 200) == 200)
+        #expect(try await kept(first, "train", of: 200) == 200)
         await first.close()
 
         let second = try openStore(directory, limit: Self.limit)
         #expect(second.statistics.pinned == 200)
         #expect(second.isPinned(key("train/7")) && !second.isPinned(key("train/200")))
         await crowd(second, "b")
-        #expect(await kept(second, "train", of: 200) == 200)
+        #expect(try await kept(second, "train", of: 200) == 200)
         #expect(second.statistics.evictions > 500)
         #expect(await second.unpin(keys))
         #expect(second.statistics.pinned == 0 && !second.isPinned(key("train/7")))

@@ -59,7 +59,7 @@ struct RowDamageTests {
             for version in await store.versions(key("\(number)"), openable: Int64(number)) {
                 _ = await store.octets(of: version.record.content)
             }
-            for record in await store.read(key("\(number)")) {
+            for record in (try? await store.read(key("\(number)"))) ?? [] {
                 #expect(record.head == [1, 2, 3])
                 guard let octets = await store.octets(of: record.content) else { continue }
                 #expect(octets == expected(number))
@@ -196,12 +196,12 @@ extension DamageTests {
         }
         // Nothing is committed before somebody asks for it.
         let store = try openStore(directory) { $0.commitInterval = .seconds(3600) }
-        let record = try #require(await store.read(key("a")).first)
+        let record = try #require(try await store.read(key("a")).first)
         let reader = try await store.openContent(record.content)
         if size > 256 << 10 || harm != .flip { #expect(reader == nil) }
         if let reader { #expect(try await reader.read(at: 0, count: 10) == nil) }
         #expect(try await store.openContent(record.content) == nil)
-        #expect(await store.read(key("a")).isEmpty)
+        #expect(try await store.read(key("a")).isEmpty)
         // An entity written now is sound.
         store.put(key("a"), content("a", size))
         #expect(await store.contents(key("a")) == [content("a", size)])

@@ -21,7 +21,7 @@ struct UnavailableTests {
         let store = try openStore(directory, log: log)
         store.put(key("a"), bytes)
         await store.flush()
-        let record = try #require(await store.read(key("a")).first)
+        let record = try #require(try await store.read(key("a")).first)
         let path = directory.path + "/" + directory.contentFiles[0]
         // What is in its place exists, and nobody can open it.
         rename(path, path + ".away")
@@ -39,7 +39,7 @@ struct UnavailableTests {
         let store = try openStore(directory, log: log)
         store.put(key("a"), bytes)
         await store.flush()
-        let record = try #require(await store.read(key("a")).first)
+        let record = try #require(try await store.read(key("a")).first)
         let reader = try #require(try await store.openContent(record.content))
         await store.refusingReads {
             await #expect(throws: StoreUnavailable.self) { try await store.openContent(record.content) }
@@ -48,6 +48,19 @@ struct UnavailableTests {
         #expect(try await reader.read(at: 0, count: 10)?.withBytes { Array($0) } == Array(bytes[0..<10]))
         #expect(await store.contents(key("a")) == [bytes])
         #expect(!log.events.contains(where: isDamage))
+        await store.close()
+    }
+
+    @Test(arguments: [true, false])
+    func `nothing is missing because too many reads wait`(isCommitted: Bool) async throws {
+        let directory = TemporaryDirectory()
+        let store = try openStore(directory) { $0.commitInterval = .seconds(3600) }
+        store.put(key("a"), [1, 2, 3])
+        if isCommitted { await store.flush() }
+        await store.refusingReads {
+            await #expect(throws: StoreUnavailable.self) { try await store.read(key("a")) }
+        }
+        #expect(await store.contents(key("a")) == [[1, 2, 3]])
         await store.close()
     }
 

@@ -67,7 +67,7 @@ struct VersionTests {
 
     @Test(arguments: [0, 500, 300_000], [false, true])
     func `the last versions of each variant are kept, and no reader gets them`(length: Int, isSlow: Bool) async throws {
-        try await run { store in
+        try await run { (store) async throws in
             for number in 1...6 {
                 put(store, key("a"), "v\(number)", at: Int64(number) * 10, length: length)
                 put(store, key("a"), "w\(number)", at: Int64(number) * 10, variant: "w", length: length)
@@ -75,7 +75,7 @@ struct VersionTests {
                 if isSlow || length > 1000 { await store.flush() }
             }
             #expect(await store.contents(key("a")).count == 2)
-            #expect(await store.read(key("a")).allSatisfy { $0.responseTime.seconds == 60 })
+            #expect(try await store.read(key("a")).allSatisfy { $0.responseTime.seconds == 60 })
             for name in ["v", "w"] {
                 let known = await lines(store, key("a")).filter { $0.contains(name) }
                 #expect(known == ["*\(name)6 60-60", "\(name)5 50-50", "\(name)4 40-40", "\(name)3 30-30"])
@@ -88,7 +88,7 @@ struct VersionTests {
     @Test(arguments: [false, true]) func `content that is the same makes no version, and is seen longer`(
         isSlow: Bool
     ) async throws {
-        try await run { store in
+        try await run { (store) async throws in
             for (time, text) in [(10, "a"), (20, "a"), (30, "b"), (40, "b"), (50, "a"), (60, "a")] {
                 put(store, key("a"), text, at: Int64(time))
                 if isSlow { await store.flush() }
@@ -102,7 +102,7 @@ struct VersionTests {
     }
 
     @Test func `what was validated just before it was superseded was seen until then`() async throws {
-        try await run { store in
+        try await run { (store) async throws in
             put(store, key("a"), "a", at: 10)
             await store.flush()
             store.updateHead(
@@ -128,7 +128,7 @@ struct VersionTests {
     }
 
     @Test func `where nothing is to be kept nothing is, and what was kept goes with the next entity`() async throws {
-        try await run { store in
+        try await run { (store) async throws in
             for number in 1...3 { put(store, key("a"), "\(number)", at: Int64(number), history: EntityHistory()) }
             #expect(await lines(store, key("a")) == ["*3 3-3"])
             put(store, key("a"), "4", at: 4)
@@ -145,7 +145,7 @@ struct VersionTests {
 
     @Test(arguments: RemovalReason.all, [false, true])
     func `a wipe leaves nothing, an invalidation leaves versions`(reason: RemovalReason, isSlow: Bool) async throws {
-        try await run { store in
+        try await run { (store) async throws in
             func fill(_ url: String, labels: [EntityLabel] = []) async {
                 for number in 1...2 { put(store, key(url), "\(number)", at: Int64(number), labels: labels) }
                 if isSlow { await store.flush() }
@@ -161,17 +161,17 @@ struct VersionTests {
             await fill("variant")
             store.remove(key("variant"), variant: [], because: reason)
             for url in ["key", "variant"] {
-                #expect(await store.read(key(url)).isEmpty)
+                #expect(try await store.read(key(url)).isEmpty)
                 #expect(await lines(store, key(url)) == expected)
             }
             guard reason != .unusable else { return }
             await fill("all/1")
             await fill("group/1", labels: [.group("g")])
             store.beginRemoval(EntityMatch(label: .group("g")), because: reason)
-            #expect(await store.read(key("group/1")).isEmpty)
+            #expect(try await store.read(key("group/1")).isEmpty)
             await store.removeAll(where: EntityMatch(urlPrefix: key("all/").url), because: reason)
             for url in ["all/1", "group/1"] {
-                #expect(await store.read(key(url)).isEmpty)
+                #expect(try await store.read(key(url)).isEmpty)
                 #expect(await lines(store, key(url)) == expected, "\(url)")
             }
             // Content that comes back as it was has been there all the time.
@@ -186,7 +186,7 @@ struct VersionTests {
     }
 
     @Test func `partitions and services keep versions of their own`() async throws {
-        try await run { store in
+        try await run { (store) async throws in
             let places = [key("a"), key("a", partition: "anna"), key("a", service: "other")]
             for (index, place) in places.enumerated() {
                 for number in 1...2 { put(store, place, "\(index)\(number)", at: Int64(number)) }

@@ -23,7 +23,7 @@ extension Benchmark {
                 try await withStore { store in
                     for index in 0..<count { put(store, index, 1024) }
                     await store.flush()
-                    for index in 0..<count { keep(await store.read(key((index &* 7919) % count)).count) }
+                    for index in 0..<count { keep(try await store.read(key((index &* 7919) % count)).count) }
                 }
             },
             Benchmark("store/miss", operations: 100_000) { count in

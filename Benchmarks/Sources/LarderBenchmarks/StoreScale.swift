@@ -28,7 +28,7 @@ struct StoreScale: Sendable {
             await fill(store, from: filled, to: size)
             show("\(size) entries: written, each", (Self.now() - start) / Int64(size - filled))
             filled = size
-            await lookUp(store, among: size)
+            try await lookUp(store, among: size)
         }
         show("longest transaction while filling", Self.nanoseconds(store.statistics.longestTransaction))
         show("longest checkpoint while filling", Self.nanoseconds(store.statistics.longestCheckpoint))
@@ -45,7 +45,7 @@ struct StoreScale: Sendable {
             let start = Self.now()
             store = try open(loading, limit: 1 << 40)
             let opened = Self.now()
-            keep(await store.read(key(filled / 2)).count)
+            keep(try await store.read(key(filled / 2)).count)
             let first = Self.now()
             await loading.wait()
             show("from start to open", opened - start)
@@ -77,10 +77,10 @@ struct StoreScale: Sendable {
     }
 
     /// The cost of a lookup: of an entity there, read; of one that is not; and of its hash alone, as on an event loop.
-    private func lookUp(_ store: SQLiteStore, among count: Int) async {
+    private func lookUp(_ store: SQLiteStore, among count: Int) async throws {
         let rounds = 20_000
         var start = Self.now()
-        for step in 0..<rounds { keep(await store.read(key((step &* 7919 &+ 13) % count)).count) }
+        for step in 0..<rounds { keep(try await store.read(key((step &* 7919 &+ 13) % count)).count) }
         show("\(count) entries: read one", (Self.now() - start) / Int64(rounds))
         let present = (0..<rounds).map { key(($0 &* 7919) % count) }
         let absent = (0..<rounds).map { key($0 + 1 << 40) }

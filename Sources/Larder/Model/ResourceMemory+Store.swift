@@ -59,11 +59,15 @@ extension ResourceMemory {
     /// Ends the read that `beginStoreRead` began: `found`, newest first, is added to the variants in memory, which are
     /// newer.
     ///
-    /// - Parameter mark: that of before the read.
-    package func storeWasRead(_ found: [Variant], since mark: Mark) {
+    /// - Parameters:
+    ///   - found: nil when the store could not be read: the next request reads it again. Those that waited do not, as they
+    ///     would one after the other.
+    ///   - mark: that of before the read.
+    package func storeWasRead(_ found: [Variant]?, since mark: Mark) {
         let waiting = state.withLock { state -> [UnsafeContinuation<Void, Never>] in
             defer { state.readers = nil }
             catchUp(&state)
+            guard let found else { return state.readers ?? [] }
             let current = state.snapshot
             let isCurrent = mark.generation == state.generation
             let added =

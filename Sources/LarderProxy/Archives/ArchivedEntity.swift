@@ -99,7 +99,7 @@ extension Proxy {
     /// The stored response of a line, for an archive.
     package func archived(_ line: EntityListing, includesPrivate: Bool) async -> ArchivedLine {
         guard let diskTier, let uri = ResourceURL(line.key.url).target else { return .gone }
-        let records = await diskTier.store.read(line.key)
+        let records = (try? await diskTier.store.read(line.key)) ?? []
         let service = configuration.router.table.named(line.key.service) ?? configuration.router.table.unclaimed
         let method = ContentMark.split(line.key.url).mark?.method ?? .get
         let partition = Larder.Partition(line.key.partition)

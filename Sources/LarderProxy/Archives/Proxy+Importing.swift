@@ -137,7 +137,7 @@ extension Proxy {
 
     /// Whether an entity, or a newer one in its place, is in the store.
     package func isStored(_ receipt: ImportedEntity.Receipt) async -> Bool {
-        let records = await diskTier?.store.read(receipt.key) ?? []
+        let records = (try? await diskTier?.store.read(receipt.key)) ?? []
         return records.contains { $0.variant == receipt.variant && $0.responseTime >= receipt.responseTime }
     }
 }

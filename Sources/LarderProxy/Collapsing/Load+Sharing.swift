@@ -166,7 +166,8 @@ extension DiskTier {
         like stored: StoredResponse, of resource: Resource, _ service: RoutedService,
         _ configuration: EffectiveConfiguration
     ) async -> Variant? {
-        await variants(of: resource, service: service, configuration).first {
+        let found = try? await variants(of: resource, service: service, configuration)
+        return found?.first {
             $0.stored.variance == stored.variance && $0.stored.responseTime == stored.responseTime
                 && $0.stored.status == stored.status && $0.stored.isPartial == stored.isPartial
         }

@@ -38,8 +38,11 @@ struct OwnCaches {
         let memory = resource.memory
         let mark = memory.mark
         guard await memory.beginStoreRead() == .begin else { return }
-        var found = await context.diskTier?.variants(of: resource, service: service, configuration) ?? []
-        if found.isEmpty, let variant = await read(context, configuration.fingerprint) { found = [variant] }
+        var found: [Variant]? = []
+        if let diskTier = context.diskTier {
+            found = try? await diskTier.variants(of: resource, service: service, configuration)
+        }
+        if found?.isEmpty == true, let variant = await read(context, configuration.fingerprint) { found = [variant] }
         memory.storeWasRead(found, since: mark)
     }
 

@@ -65,7 +65,7 @@ extension ChangeNotifier {
 
     private func content(of loaded: Loaded, on context: LoopContext) async -> VariantContent? {
         if let variant = loaded.variant { return variant.content }
-        let found = await context.diskTier?.variants(
+        let found = try? await context.diskTier?.variants(
             of: loaded.resource, service: loaded.service, loaded.configuration)
         return found?.first {
             $0.stored.variance == loaded.stored.variance && $0.storedAt == loaded.stored.responseTime

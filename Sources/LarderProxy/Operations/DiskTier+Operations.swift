@@ -12,7 +12,8 @@ extension DiskTier {
         _ url: String, partition: Larder.Partition, service: String, _ configuration: EffectiveConfiguration
     ) async -> [Variant] {
         func records(_ stage: String) async -> [EntityRecord] {
-            await store.read(EntityKey(service: service, partition: partition.name, stage: stage, url: url))
+            let key = EntityKey(service: service, partition: partition.name, stage: stage, url: url)
+            return (try? await store.read(key)) ?? []
         }
         let renditions = configuration.mayTransform ? await records(DiskTier.servedStage) : []
         return variants(of: await records(DiskTier.stage), renditions: renditions, configuration)
@@ -39,7 +40,7 @@ extension DiskTier {
         _ key: EntityKey, policy: CachePolicy, where isMeant: (StoredResponse) -> Bool = { _ in true }
     ) async -> Int {
         var changed = 0
-        for record in await store.read(key) {
+        for record in (try? await store.read(key)) ?? [] {
             guard let variant = variant(of: record, policy: policy), variant.stored.standing == .asReceived,
                 isMeant(variant.stored)
             else {

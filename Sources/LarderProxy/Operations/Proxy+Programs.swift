@@ -252,7 +252,8 @@ private struct ProgramRequest {
     /// The origin's response that a transformed one was made of: it is in the store, if anywhere.
     private func original(of variant: Variant, _ configuration: EffectiveConfiguration) async -> Variant? {
         guard let diskTier = context.diskTier else { return nil }
-        return await diskTier.store.read(diskTier.key(of: resource, service))
+        let records = try? await diskTier.store.read(diskTier.key(of: resource, service))
+        return records?
             .filter { $0.storedAt == variant.storedAt }
             .compactMap { diskTier.variant(of: $0, policy: configuration.policy) }
             .first { $0.stored.variance == variant.stored.variance }

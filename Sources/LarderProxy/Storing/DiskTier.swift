@@ -56,18 +56,18 @@ package final class DiskTier: Sendable {
         let mark = memory.mark
         guard store.mayContain(key) else { return memory.storeHasNothing(since: mark) }
         guard await memory.beginStoreRead() == .begin else { return }
-        let found = await variants(of: resource, service: service, configuration).filter { !isOutdated($0.storedAt) }
-        memory.storeWasRead(found, since: mark)
+        let found = try? await variants(of: resource, service: service, configuration)
+        memory.storeWasRead(found?.filter { !isOutdated($0.storedAt) }, since: mark)
     }
 
     /// The stored responses of a Resource, newest first.
     func variants(
         of resource: Resource, service: RoutedService, _ configuration: EffectiveConfiguration
-    ) async -> [Variant] {
-        let records = await store.read(key(of: resource, service))
+    ) async throws(StoreUnavailable) -> [Variant] {
+        let records = try await store.read(key(of: resource, service))
         let renditions =
             configuration.mayTransform
-            ? await store.read(key(of: resource, service, stage: DiskTier.servedStage)) : []
+            ? try await store.read(key(of: resource, service, stage: DiskTier.servedStage)) : []
         return variants(of: records, renditions: renditions, configuration)
     }
 

@@ -198,6 +198,27 @@ struct ResourceMemoryTests {
         #expect(await memory.beginStoreRead() == .done)
     }
 
+    @Test func `a store that could not be read is read again, and what came meanwhile stays`() async throws {
+        #expect(await memory.beginStoreRead() == .begin)
+        let before = memory.snapshot
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<10 {
+                group.addTask {
+                    // Who comes after the failure reads for itself.
+                    if await memory.beginStoreRead() == .begin { memory.storeWasRead(nil, since: memory.mark) }
+                }
+            }
+            memory.storeWasRead(nil, since: memory.mark)
+            try await group.waitForAll()
+        }
+        #expect(memory.snapshot === before)
+        memory.land(german("neu"))
+        #expect(await memory.beginStoreRead() == .begin)
+        memory.storeWasRead([german("alt", at: 900), french("vieux")], since: memory.mark)
+        #expect(texts == ["neu", "vieux"])
+        #expect(await memory.beginStoreRead() == .done)
+    }
+
     @Test func `what the store has does not replace what is newer in memory`() async {
         #expect(await memory.beginStoreRead() == .begin)
         memory.land(german("neu"))

@@ -113,7 +113,7 @@ extension SQLiteStore {
     /// The content a client would get for each variant under a key; nil for content that cannot be read to the end.
     func contents(_ key: EntityKey) async -> [[UInt8]?] {
         var contents: [[UInt8]?] = []
-        for record in await read(key) { contents.append(await octets(of: record.content)) }
+        for record in (try? await read(key)) ?? [] { contents.append(await octets(of: record.content)) }
         return contents
     }
 
@@ -128,6 +128,6 @@ extension SQLiteStore {
     }
 
     func heads(_ key: EntityKey) async -> [String] {
-        await read(key).map { String(decoding: $0.head, as: UTF8.self) }
+        ((try? await read(key)) ?? []).map { String(decoding: $0.head, as: UTF8.self) }
     }
 }
