@@ -165,6 +165,31 @@ struct NetworkScenarios {
         }
     }
 
+    @Test func `validations in the background take their client's places, and leave them when they end`() async throws {
+        try await Scenario.run({ settings, origin in
+            allowing(&settings)
+            settings.add("own", at: origin.url("/"))
+            settings.limits.clientRequests = 16
+        }) { (scene) async throws in
+            let fields = "Cache-Control: max-age=1, stale-while-revalidate=1000"
+            let paths = (0..<100).map { "/\($0)" }
+            for path in paths {
+                async let stored = get(scene, path)
+                try await scene.origin.request().reply(fields, content: "old")
+                #expect(try await stored.text == "old")
+            }
+            scene.advance(.seconds(10))
+            for path in paths { #expect(try await get(scene, path).text == "old") }
+            var held: [OriginRequest] = []
+            for _ in 0..<16 { held.append(try await scene.origin.request()) }
+            #expect(scene.origin.seen.count == 116)
+            for request in held { try await request.reply(fields, content: "new") }
+            // A place is free once a load has ended.
+            while scene.origin.seen.count == 116 { #expect(try await get(scene, "/99").text == "old") }
+            try await scene.origin.request().reply(fields, content: "new")
+        }
+    }
+
     @Test func `a name that leads inside is not followed for the network, service or not`() async throws {
         // The hosts file gives the machine's own name a loopback or private address; here it is a name of ours.
         try await Scenario.run({ settings, origin in

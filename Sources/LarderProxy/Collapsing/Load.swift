@@ -66,6 +66,8 @@ final class Load: LoopLoad {
     /// The first client's number, once it reads what is shared.
     private var firstReader: Int?
     private var hasEnded = false
+    /// Called once at its end.
+    var whenEnded: (() -> Void)?
     /// Passes interim responses on to the first client, while its task runs this load and it has not left.
     var leader: ((ResponseHead) -> Void)?
     /// The `Set-Cookie` fields of a 304, for the first client alone.
@@ -144,6 +146,7 @@ final class Load: LoopLoad {
 
     func end() {
         hasEnded = true
+        whenEnded.take()?()
         sharedTurn?.giveUp()
         context.ticker.end(self)
     }

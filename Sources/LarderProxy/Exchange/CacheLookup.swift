@@ -173,15 +173,20 @@ struct CacheLookup: ExchangeStep {
         _ = try await fetch(reason: reason, validating: nil)
     }
 
-    /// Starts a validation in the background, unless one is under way or has just ended.
+    /// Starts a validation in the background, unless one is under way or has just ended, or the client has no place for
+    /// it: then a later request does.
     private func refresh(_ variant: Variant, in snapshot: ResourceMemory.Snapshot) {
-        guard successor == nil else { return }
+        guard successor == nil, let release = request.takeBackgroundPlace() else { return }
         let load = Load(for: self, validating: variant, isBackground: true)
         let joining = resource.memory.join(since: snapshot, where: { $0.isValidation }, orStart: { load.listed })
         switch joining {
-        case .overtaken, .unshared: return
-        case .joined(let load): load.leave(load.share().read())
-        case .started: load.start()
+        case .overtaken, .unshared: release()
+        case .joined(let load):
+            release()
+            load.leave(load.share().read())
+        case .started:
+            load.whenEnded = release
+            load.start()
         }
     }
 

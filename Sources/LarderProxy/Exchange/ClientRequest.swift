@@ -171,9 +171,7 @@ final class ClientRequest {
     ///
     /// - Throws: a problem where all of them are in use.
     func takeOriginPlace() throws(Problem) {
-        guard !connection.client.isLoopback, case .ordinary(let client) = connection.admission, !client.isThisMachine,
-            !hasOriginPlace
-        else { return }
+        guard !hasOriginPlace, let client = limitedClient else { return }
         guard
             context.proxy.admission.originRequests.take(
                 client, limit: context.configuration.settings.limits.requestsOfClient)
@@ -182,6 +180,23 @@ final class ClientRequest {
             throw .clientRequestLimit
         }
         hasOriginPlace = true
+    }
+
+    /// Acquires another place, for a load that outlives the exchange; nil where all of them are in use. The result
+    /// releases it.
+    func takeBackgroundPlace() -> (() -> Void)? {
+        guard let client = limitedClient else { return {} }
+        let places = context.proxy.admission.originRequests
+        let limit = context.configuration.settings.limits.requestsOfClient
+        guard places.take(client, limit: limit) else { return nil }
+        return { places.release(client) }
+    }
+
+    /// The client whose places are counted; nil for the programs on this machine.
+    private var limitedClient: ClientAddress? {
+        guard !connection.client.isLoopback, case .ordinary(let client) = connection.admission, !client.isThisMachine
+        else { return nil }
+        return client
     }
 
     /// Releases the place.

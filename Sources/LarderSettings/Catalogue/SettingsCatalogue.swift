@@ -220,7 +220,8 @@ package enum SettingsCatalogue {
             "limits.clientRequests", \.limits.clientRequests, .integer(1...1_000_000),
             initially: "half of `limits.upstreamConnections`, at least 16",
             "Requests that wait for origins, and tunnels, at once from one address of the network. Further ones are "
-                + "answered 429; what is answered from the cache does not count, nor do clients on this machine."),
+                + "answered 429; what is answered from the cache does not count, nor do clients on this machine. "
+                + "Validations in the background count; without a place they are left to a later request."),
         Setting(
             "limits.reservedConnections", \.limits.reservedConnections, .integer(0...10_000),
             "Connections beyond `limits.connections` that are kept for the Unix socket and `admin.listen`, and half of "
