@@ -69,7 +69,7 @@ package enum Freshening {
         }
     }
 
-    /// Whom the fields of an update are for.
+    /// Those that the fields of an update are for.
     private enum Audience {
         case all
         /// Its client alone.

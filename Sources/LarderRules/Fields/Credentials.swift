@@ -64,6 +64,8 @@ package enum Credentials {
                 let isOfRequest =
                     index > 0 && ["idempotency", "cache"].contains { words[index - 1].elementsEqual($0.utf8) }
                 if next == nil, !isOfRequest { return true }
+            case word.elementsEqual("oidc".utf8):
+                if next?.elementsEqual("data".utf8) ?? false { return true }
             // Not `User-Agent`, nor `X-User-Agent`.
             case word.elementsEqual("user".utf8):
                 if index > 0, !(next?.elementsEqual("agent".utf8) ?? false) { return true }
@@ -81,6 +83,6 @@ package enum Credentials {
 
     /// Words that are the endings of others.
     private static let wholes: [[UInt8]] = [
-        "cookie2", "dpop", "dn", "login", "oidc", "otp", "pass", "pin", "saml", "sso", "uid",
+        "cookie2", "dpop", "dn", "login", "otp", "pass", "pin", "saml", "sso", "uid",
     ].map { Array($0.utf8) }
 }
