@@ -126,7 +126,13 @@ public final class TokenRefresh: Sendable {
     }
 
     /// The current token.
-    public var token: String? { status.withLock { $0.token } }
+    public var token: String? {
+        TokenRefresh.onRead?()
+        return status.withLock { $0.token }
+    }
+
+    /// Told when a token is read, by whom this is set for: what is made of one is the same user's with the next.
+    @TaskLocal package static var onRead: (@Sendable () -> Void)?
 
     /// Whether the request for a new token is being made: its own refusal must not wait for itself.
     @TaskLocal private static var isMakingRefresh = false

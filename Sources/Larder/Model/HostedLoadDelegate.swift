@@ -130,7 +130,7 @@ final class ClientLoadDelegate: RequestDelegate {
             waiting = end
             return false
         }
-        if isOver { end() } else if isDone.isRaised || completion.willBeIgnored { stop() }
+        if isOver { end() } else if completion.willBeIgnored { stop() }
     }
 
     private var cancelled: ResponseInfo {

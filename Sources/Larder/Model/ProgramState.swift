@@ -32,7 +32,12 @@ final class ProgramState {
     /// How many notices may wait for observers that take their time.
     private static let outboxLimit = 4_096
 
-    init(_ resource: Resource) {
+    /// Returns once the lock has been released that is held when it is passed on.
+    private let released: @Sendable () -> Void
+
+    /// - Parameter released: waits for the lock and lets it go again.
+    init(_ resource: Resource, released: @escaping @Sendable () -> Void) {
+        self.released = released
         self.resource = resource
         url = resource.url
     }
@@ -94,7 +99,7 @@ final class ProgramState {
     func append(_ notice: Notice) {
         if outbox.count >= ProgramState.outboxLimit {
             let late = outbox.prefix(outbox.count / 2)
-            ProgramState.release(Array(late))
+            release(Array(late))
             outbox.removeFirst(late.count)
             // Observers are owed the event that begins their observation.
             outbox.insert(contentsOf: late.filter { $0.only != nil }, at: 0)
@@ -105,8 +110,13 @@ final class ProgramState {
     func nextNotice() -> Notice? { outbox.isEmpty ? nil : outbox.removeFirst() }
 
     /// Lets go of what may be the last reference to content: not here, where the lock is held, as the program's
-    /// deinitializers run then, and wait for nothing else.
-    static func release(_ value: some Sendable) { Task { withExtendedLifetime(value) {} } }
+    /// deinitializers run then.
+    func release(_ value: some Sendable) {
+        Task { [released] in
+            released()
+            withExtendedLifetime(value) {}
+        }
+    }
 
     /// Takes the requests, and those who wait for caches: they end with what they are about.
     func takeRequests() -> Ended? {

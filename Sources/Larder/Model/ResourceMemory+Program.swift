@@ -14,7 +14,7 @@ extension ResourceMemory {
     ) rethrows -> Result {
         try state.withLock { state in
             if let program = state.program { return try body(program, &state) }
-            let program = ProgramState(resource)
+            let program = ProgramState(resource) { [weak self] in self?.state.withLock { _ in } }
             state.program = program
             for load in state.loads { programSees(load, isFound: true, &state) }
             followed.store(true, ordering: .releasing)
@@ -156,8 +156,8 @@ extension ResourceMemory {
         let former = program.content
         let events = body(program).events
         let isTold = program.enqueue(events, &state.sequence)
+        if former.0 != nil || former.1 != nil { program.release(former) }
         guard !events.isEmpty, let resource = program.resource else { return }
-        if former.0 != nil || former.1 != nil { ProgramState.release(former) }
         resource.turns.postLater {
             resource.log(events)
             if isTold { resource.deliver() }

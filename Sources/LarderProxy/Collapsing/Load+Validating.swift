@@ -61,7 +61,9 @@ extension Load {
             responseTime: times.response, policy: policy)
         switch decision {
         case .updated(let stored):
-            return keep(stored, by: response.fields, of: variant, times).map { Freshened(own: $0, shared: $0) }
+            return keep(stored, by: policy.update(of: response.fields), of: variant, times).map {
+                Freshened(own: $0, shared: $0)
+            }
         case .confirmed(let stored, let update, let own):
             guard let shared = keep(stored, by: update, of: variant, times) else { return nil }
             let whole = variant.with(own, via: ProxyConfiguration.via, freshenedBy: response.fields)

@@ -170,7 +170,9 @@ struct CacheLookup: ExchangeStep {
         if reason == .bypass { try forwarding.checkPassing(configuration) } else { try await checkAsking() }
         guard configuration.mayTransform, request.traits.method == .get else { return try await forwarding.run() }
         asksAlone = true
-        _ = try await fetch(reason: reason, validating: nil)
+        try request.takeOriginPlace()
+        // A load whose response this client cannot have decides nothing.
+        if try await !fetch(reason: reason, validating: nil), !writer.hasResponded { try await forwarding.run() }
     }
 
     /// Starts a validation in the background, unless one is under way or has just ended, or the client has no place for

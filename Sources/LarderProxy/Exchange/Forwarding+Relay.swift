@@ -65,15 +65,17 @@ extension Forwarding {
             lookup.configuration.hasOwnCaches
             ? OwnCaches(resource, service, lookup.configuration, context.proxy) : nil
         for variant in resource.memory.snapshot.variants where isConcerned(variant, by: head) {
-            switch Freshening.freshenByHead(
+            var update = policy.update(of: response.fields)
+            let decision = Freshening.freshenByHead(
                 variant.stored, with: response, to: head, requestTime: began, responseTime: now, policy: policy)
-            {
+            if case .confirmed(_, let shared, _) = decision { update = shared }
+            switch decision {
             case .updated(let stored), .stale(let stored, _), .confirmed(let stored, _, _):
                 let changed = variant.with(stored, via: ProxyConfiguration.via)
                 guard resource.memory.replace(variant, by: changed, since: mark) else { continue }
                 context.chargeRegistry(for: resource)
                 context.diskTier?.update(changed, of: resource, service: service, policy: policy)
-                if stored.standing == .asReceived { own?.freshen(by: response.fields, at: now) } else { own?.expire() }
+                if stored.standing == .asReceived { own?.freshen(by: update, at: now) } else { own?.expire() }
                 lookup.share(changed)
             case .discard:
                 resource.memory.removeVariants { $0 === variant }

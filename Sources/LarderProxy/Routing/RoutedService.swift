@@ -94,7 +94,7 @@ package final class RoutedService: Sendable {
         denials = DenialRules(settings.configure, relativeTo: service.baseURL)
         usesVariables = !settings.usedVariables.isEmpty
         let declared = settings.declare == nil ? [] : service.declaredEntries
-        hasBlocks = !settings.configure.isEmpty || declared.contains { $0.matches != nil || $0.setsCredentials }
+        hasBlocks = !settings.configure.isEmpty || declared.contains { $0.matches != nil || $0.changesRequests }
         ownCredentials = settings.credentials(
             variables, certificate: tls?.certificate, programmed: declared.flatMap(\.lastingCredentials),
             saysPrivacyByURL: saysPrivacyByURL)
@@ -360,39 +360,5 @@ extension RoutedService {
             settings.configure.flatMap(\.headers).filter { edit in
                 edit.value?.variables.contains { names.contains($0) } == true
             }.map(\.name))
-    }
-}
-
-extension ConfigurationEntry {
-    /// Whether it sets privacy, whatever its value before.
-    fileprivate var saysPrivacy: Bool {
-        var (shared, own) = (Configuration(), Configuration())
-        (shared.privacy, own.privacy) = (.shared, .private)
-        apply(&shared)
-        apply(&own)
-        return shared.privacy == own.privacy
-    }
-
-    private var alone: Configuration {
-        var configuration = Configuration()
-        apply(&configuration)
-        return configuration
-    }
-
-    /// Whether it sets fields with credentials.
-    fileprivate var setsCredentials: Bool { alone.fields.set.names.contains(where: SecretName.isOne(field:)) }
-
-    /// The fields with credentials that it sets, in octets that differ if these do; empty without any. One that decorates
-    /// requests too may renew them for the same user (`TokenRefresh`), which is not to be told from another.
-    fileprivate var lastingCredentials: [UInt8] {
-        let configuration = alone
-        guard configuration.decorators.isEmpty else { return [] }
-        var octets: [UInt8] = []
-        configuration.fields.set.forEachLine { name, spelling, value in
-            let name = name ?? FieldName(token: spelling)
-            guard SecretName.isOne(field: name) else { return }
-            octets += Array("\(description)\n\(name.canonical)\n\(value.count)\n".utf8) + Array(value)
-        }
-        return octets
     }
 }

@@ -40,9 +40,7 @@ package enum Freshening {
         _ stored: StoredResponse, with response: ResponseHead, to request: RequestHead, requestTime: Timestamp,
         responseTime: Timestamp, policy: CachePolicy
     ) -> FresheningDecision {
-        var update = response.fields
-        // The cookie is for this client, and the content was not made with it.
-        if policy.role == .shared { update.remove(.setCookie) }
+        let update = policy.update(of: response.fields)
         let fields = merged(stored.fields, with: update)
         guard isBounded(fields, mergedFrom: stored.fields, update) else { return .untouched(.size) }
         func freshened(_ fields: Fields) -> StoredResponse {
@@ -92,11 +90,14 @@ package enum Freshening {
         let age = Age.correctedInitialAge(
             ageValue: Age.ageValue(update), dateValue: date ?? now, requestTime: now, responseTime: now)
         guard policy.mustBeAskedFor(directives, explicit, age: age) else { return .all }
-        var shared = update
-        shared.removeAll { name, spelling, value in
+        var new: Set<FieldName> = []
+        update.forEachLine { name, spelling, value in
             let name = name ?? FieldName(token: spelling)
-            return !ofARepresentation.contains(name) && !stored.fields[all: name].contains(String(latin1: value))
+            guard !ofARepresentation.contains(name) else { return }
+            if !stored.fields[all: name].contains(String(latin1: value)) { new.insert(name) }
         }
+        var shared = update
+        shared.removeAll { name, spelling, _ in new.contains(name ?? FieldName(token: spelling)) }
         let isSilent = explicit == nil && ([.cacheControl] + policy.targets).allSatisfy { update[$0] == shared[$0] }
         guard isSilent else { return .client }
         return shared == update ? .all : .clientBut(shared)
@@ -174,5 +175,15 @@ package enum Freshening {
         guard let length = head.withFirst(.contentLength, { Int64(decimal: $0) }) else { return nil }
         let known: Int64? = if case .parts(_, let complete) = stored.extent { complete } else { stored.contentLength }
         return known == nil || known == length ? nil : .contentLength
+    }
+}
+
+extension CachePolicy {
+    /// The fields of an update that what is stored takes: a cookie is for one client, and the content was not made with it.
+    package func update(of response: Fields) -> Fields {
+        guard role == .shared, response.contains(.setCookie) else { return response }
+        var fields = response
+        fields.remove(.setCookie)
+        return fields
     }
 }

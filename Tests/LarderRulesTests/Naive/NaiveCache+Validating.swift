@@ -83,14 +83,15 @@ extension NaiveCache {
             request: request, response: update, requestTime: responseTime, responseTime: responseTime,
             vary: nil, wasAuthorized: false)
         guard isForOne(alone) else { return ("kept", update) }
-        var rest = update
-        rest.headers.removeAll { name, value in
+        let new = update.headers.filter { name, value in
             let isKnown = [
                 "date", "age", "etag", "last-modified", "vary", "content-location", "via", "connection", "keep-alive",
                 "server", "content-length", "content-type", "content-encoding",
             ].contains(name)
             return !isKnown && !entry.response.all(name).contains(value)
         }
+        var rest = update
+        rest.drop(Set(new.map(\.name)))
         let isSilent = (["cache-control"] + policy.targets).allSatisfy { rest.all($0) == update.all($0) }
         if explicitLifetime(update, responseTime) != nil || !isSilent { return ("unstored", update) }
         return rest.headers.count == update.headers.count ? ("kept", update) : ("confirmed", rest)

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Larder
+import LarderHTTP
+import LarderRules
+import Synchronization
+
+/// The effects of an entry of a program's configuration, found by applying it to nothing else.
+extension ConfigurationEntry {
+    /// Whether it sets privacy, whatever its value before.
+    var saysPrivacy: Bool {
+        var (shared, own) = (Configuration(), Configuration())
+        (shared.privacy, own.privacy) = (.shared, .private)
+        apply(&shared)
+        apply(&own)
+        return shared.privacy == own.privacy
+    }
+
+    /// Its settings alone, and whether they are made of a token that is renewed (`TokenRefresh`).
+    private var alone: (Configuration, isRenewed: Bool) {
+        var configuration = Configuration()
+        let isRenewed = Atomic(false)
+        TokenRefresh.$onRead.withValue({ isRenewed.store(true, ordering: .relaxed) }) { apply(&configuration) }
+        return (configuration, isRenewed.load(ordering: .relaxed))
+    }
+
+    /// Whether requests may get credentials by it.
+    var changesRequests: Bool {
+        let configuration = alone.0
+        return !configuration.fields.set.isEmpty || !configuration.mutators.isEmpty || !configuration.decorators.isEmpty
+    }
+
+    /// The fields with credentials that it sets, in octets that differ if these do; empty without any. A token that was
+    /// renewed is the same user's.
+    var lastingCredentials: [UInt8] {
+        let (configuration, isRenewed) = alone
+        guard !isRenewed else { return [] }
+        var octets: [UInt8] = []
+        configuration.fields.set.forEachLine { name, spelling, value in
+            let name = name ?? FieldName(token: spelling)
+            guard SecretName.isOne(field: name) else { return }
+            octets += Array("\(description)\n\(name.canonical)\n\(value.count)\n".utf8) + Array(value)
+        }
+        return octets
+    }
+}
