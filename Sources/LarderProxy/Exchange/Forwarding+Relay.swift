@@ -57,14 +57,14 @@ extension Forwarding {
     /// A 200 to HEAD has the fields of the GET response: stored variants that agree are freshened, others become stale
     /// (RFC 9111 §4.3.5).
     private func freshen(_ lookup: CacheLookup, with response: ResponseHead) {
-        if context.hasOtherCredentials(than: service) { return }
+        guard let (began, mark) = beginning, !context.hasOtherCredentials(than: service) else { return }
         let now = context.now()
         let (head, resource) = (request.head, lookup.resource)
         let policy = lookup.policy.narrowed(for: head.fields)
         let own =
             lookup.configuration.hasOwnCaches
             ? OwnCaches(resource, service, lookup.configuration, context.proxy) : nil
-        for variant in resource.memory.snapshot.variants where isConcerned(variant, by: head) {
+        for variant in resource.memory.snapshot.variants where isConcerned(variant, by: head, sentAt: began) {
             var update = policy.update(of: response.fields)
             let decision = Freshening.freshenByHead(
                 variant.stored, with: response, to: head, requestTime: began, responseTime: now, policy: policy)
@@ -89,7 +89,7 @@ extension Forwarding {
 
     /// Whether the answer to a HEAD says something about a variant: not about one that was asked for later, or that an
     /// operator put there.
-    private func isConcerned(_ variant: Variant, by head: RequestHead) -> Bool {
+    private func isConcerned(_ variant: Variant, by head: RequestHead, sentAt began: Timestamp) -> Bool {
         !variant.isOverride && variant.stored.variance.matches(head.fields) && variant.stored.requestTime <= began
     }
 

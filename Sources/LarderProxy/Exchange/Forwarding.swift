@@ -17,9 +17,8 @@ struct Forwarding: ExchangeStep {
     /// A stored variant that may be served if the origin fails.
     let fallback: Variant?
     let configuration: EffectiveConfiguration
-    /// When it began, and what was stored then is judged by.
-    let began: Timestamp
-    let mark: ResourceMemory.Mark?
+    /// Of a HEAD: when it began, which says what of the stored variants its answer is about.
+    let beginning: (time: Timestamp, mark: ResourceMemory.Mark)?
 
     init(
         _ exchange: Exchange, _ service: RoutedService, reason: ForwardReason, lookup: CacheLookup? = nil,
@@ -31,8 +30,8 @@ struct Forwarding: ExchangeStep {
         self.lookup = lookup
         self.fallback = fallback
         configuration = service.configuration(for: exchange.request.uri, method: exchange.request.head.method)
-        began = exchange.context.now()
-        mark = exchange.request.traits.method == .head ? lookup?.resource.memory.mark : nil
+        let isHead = exchange.request.traits.method == .head
+        beginning = isHead ? lookup.map { (exchange.context.now(), $0.resource.memory.mark) } : nil
     }
 
     func run() async throws {
