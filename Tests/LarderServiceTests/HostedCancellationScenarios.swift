@@ -78,6 +78,36 @@ struct HostedCancellationScenarios {
         }
     }
 
+    @Test func `RS-21 resources whose observers' owners are gone are not kept for ever`() async throws {
+        try await run { (scene, service) async throws in
+            let registry = scene.proxy.registry
+            for number in 0..<6_000 {
+                let owner = Owner()
+                service.resource("/\(number)").addObserver(owner: owner) { _, _ in }
+            }
+            var kept = 0
+            registry.forEach { if $0.memory.hasInterest { kept += 1 } }
+            #expect(kept < 4_200)
+        }
+    }
+
+    @Test func `RS-17 who waits for a client's load does not get what a cache has meanwhile`() async throws {
+        try await run { (scene, service) async throws in
+            scene.origin.answer { _ in .ok("Cache-Control: max-age=1", content: "old") }
+            _ = try await scene.getStored("/a")
+            scene.advance(.seconds(100))
+            scene.origin.answer { _ in nil }
+            let client = try await scene.client()
+            try await client.get(scene.url("/a"))
+            let request = try await scene.origin.request()
+            let load = try #require(service.resource("/a").loadIfNeeded())
+            try await eventually("the old data is there") { service.resource("/a").latestData != nil }
+            try await request.reply(Self.fresh, content: "new")
+            #expect(try await client.response().text == "new")
+            #expect(try await load.entity().content as? [UInt8] == Array("new".utf8))
+        }
+    }
+
     private final class Owner: Sendable {}
 
     @Test func `RS-17 a client's load that brings nothing for a program is followed by its own`() async throws {

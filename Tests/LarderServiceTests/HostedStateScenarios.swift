@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Dispatch
+import Foundation
 import Larder
 import LarderHTTP
 import LarderIO
@@ -194,6 +195,78 @@ struct HostedStateScenarios {
                 ear, "observerAdded", "requested", "newData(network)", "requested", "notModified")
             #expect(resource.latestData?.fields["X-Round"] == "2" && resource.latestData?.timestamp == scene.proxy.now)
             #expect(resource.isUpToDate && parsed.withLock { $0 } == 1)
+        }
+    }
+
+    @Test(arguments: ["Set-Cookie: sid=ann", "X-User: ann", "Cache-Control: private"])
+    func `HT-16 RS-11 what a 304 says to one client alone is nobody's data`(field: String) async throws {
+        try await run { (scene, service) async throws in
+            scene.origin.answer { head in
+                head["If-None-Match"] == "\"1\""
+                    ? .response(304, "ETag: \"1\"", field)
+                    : .ok("Cache-Control: max-age=1", Self.json, "ETag: \"1\"", "X-User: all", content: "[1]")
+            }
+            let resource = service.resource("/a")
+            let ear = Ear(resource)
+            _ = try await scene.getStored("/a")
+            scene.advance(.seconds(5))
+            #expect(try await scene.getStored("/a", "Authorization: ann").text == "[1]")
+            #expect(scene.origin.seen.count == 2)
+            try await eventually("the load has ended") { !resource.isLoading && ear.events.count == 5 }
+            let data = try #require(resource.latestData)
+            #expect(data.fields["Set-Cookie"] == nil && data.fields["X-User"] == "all")
+            #expect(data.fields["Cache-Control"] == "max-age=1")
+        }
+    }
+
+    @Test func `RQ-17 RS-13 what a program has cancelled too late is its data all the same`() async throws {
+        let (begun, released) = (Recorder<Bool>(), Recorder<Bool>())
+        try await run { service in
+            service.configure { $0.pipeline.add(.json) }
+            service.configureTransformer("**", action: .appendToExisting) { (entity: Entity<JSONValue>) in
+                if entity.content == [2] {
+                    begun(true)
+                    while released.values.isEmpty { _ = sched_yield() }
+                }
+                return entity.content
+            }
+        } _: { (scene, service) async throws in
+            scene.origin.answer { _ in .ok(Self.fresh, Self.json, content: "[1]") }
+            let resource = service.resource("/a")
+            _ = try await resource.load().entity()
+            scene.origin.answer { _ in .ok(Self.fresh, Self.json, content: "[2]") }
+            scene.advance(.seconds(1))
+            let load = resource.load()
+            try await eventually("it is transformed") { !begun.values.isEmpty }
+            load.cancel()
+            released(true)
+            let clients = try await scene.getStored("/a").text
+            // Whichever the daemon has kept, the program knows of it.
+            try await eventually("the program has what clients have") {
+                "\(resource.latestData?.json == [2] ? "[2]" : "[1]")" == clients || !resource.isUpToDate
+            }
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `RS-16 observers that load again after a wipe get their response`(isOfService: Bool) async throws {
+        try await run(onDisk: true) { (scene, service) async throws in
+            let count = Lock(0)
+            scene.origin.answer { _ in .ok(Self.fresh, Self.json, content: "[1]") }
+            let resource = service.resource("/a")
+            _ = try await resource.load().entity()
+            let loads = Recorder<Request>()
+            let observation = resource.observe { _, event in
+                guard event == .newData(.wipe) else { return }
+                count.withLock { $0 += 1 }
+                loads(resource.load())
+            }
+            if isOfService { service.wipeResources(.memoryAndCaches) } else { resource.wipe(.memoryAndCaches) }
+            try await eventually("it is loaded again") { !loads.values.isEmpty }
+            #expect(try await loads.values[0].entity().json == [1])
+            await service.finishCacheWork()
+            #expect(count.withLock { $0 } == 1)
+            _ = consume observation
         }
     }
 

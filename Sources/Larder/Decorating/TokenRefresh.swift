@@ -134,28 +134,34 @@ public final class TokenRefresh: Sendable {
     /// Told when a token is read, by whom this is set for: what is made of one is the same user's with the next.
     @TaskLocal package static var onRead: (@Sendable () -> Void)?
 
-    /// Whether the request for a new token is being made: its own refusal must not wait for itself.
-    @TaskLocal private static var isMakingRefresh = false
+    /// Those whose request for a new token is on its way: its own refusal must not wait for itself.
+    @TaskLocal fileprivate static var underWay: Set<ObjectIdentifier> = []
 
     /// Decorates a request, so that a refusal leads to a new token and one repetition. The request for the token itself
     /// is not decorated.
     public func decorate(_ resource: Resource, _ request: Request) -> Request {
-        if TokenRefresh.isMakingRefresh { return request }
-        let generation = status.withLock { $0.generation }
-        return request.chained { info in
-            guard case .failure(let error) = info.response, let refused = error.status, self.statuses.contains(refused)
-            else {
-                return .useThisResponse
-            }
-            // Another request was refused and refreshed the token meanwhile.
-            if self.status.withLock({ $0.generation }) != generation { return .passTo(request.repeated()) }
-            let refresh = self.flight.request { self.refresh(resource, of: generation) }
-            return .passTo(
-                refresh.chained { outcome in
-                    if case .failure = outcome.response { return .useResponse(outcome) }
-                    return .passTo(request.repeated())
-                })
+        if TokenRefresh.underWay.contains(ObjectIdentifier(self)) { return request }
+        return request.chained(preparing: {
+            let generation = self.status.withLock { $0.generation }
+            return { self.next(after: $0, to: request, for: resource, of: generation) }
+        })
+    }
+
+    /// - Parameter generation: that of the token with which the request was made.
+    private func next(
+        after info: ResponseInfo, to request: Request, for resource: Resource, of generation: UInt64
+    ) -> RequestChainAction {
+        guard case .failure(let error) = info.response, let refused = error.status, statuses.contains(refused) else {
+            return .useThisResponse
         }
+        // Another request was refused and refreshed the token meanwhile.
+        if status.withLock({ $0.generation }) != generation { return .passTo(request.repeated()) }
+        let refresh = flight.request { self.refresh(resource, of: generation) }
+        return .passTo(
+            refresh.chained { outcome in
+                if case .failure = outcome.response { return .useResponse(outcome) }
+                return .passTo(request.repeated())
+            })
     }
 
     /// The request for a newer token than that of `generation`. It does nothing if there is one: a refresh may have ended
@@ -166,7 +172,9 @@ public final class TokenRefresh: Sendable {
             let nothing = AnyEntity(content: [UInt8]() as any Sendable, timestamp: service.clock.now)
             return resource.hardWiredRequest(returning: ResponseInfo(.success(nothing)))
         }
-        return TokenRefresh.$isMakingRefresh.withValue(true) { makeRequest(service) }.chained { info in
+        let outer = TokenRefresh.underWay
+        let made = TokenRefresh.$underWay.withValue(outer.union([ObjectIdentifier(self)])) { makeRequest(service) }
+        let refresh = made.chained { info in
             guard case .success(let entity) = info.response else { return .useThisResponse }
             guard let token = self.readToken(entity) else {
                 return .useResponse(
@@ -182,7 +190,32 @@ public final class TokenRefresh: Sendable {
             self.status.withLock { $0.generation += 1 }
             return .useThisResponse
         }
+        return Request.prepare(using: RefreshDelegate(refresh, within: outer), clock: service.clock)
     }
+}
+
+/// The request for a token, to everybody else: those who go on when it completes are none of it.
+private final class RefreshDelegate: RequestDelegate {
+    private let refresh: Request
+    private let outer: Set<ObjectIdentifier>
+
+    init(_ refresh: Request, within outer: Set<ObjectIdentifier>) {
+        self.refresh = refresh
+        self.outer = outer
+    }
+
+    func startUnderlyingOperation(_ completion: RequestCompletion) {
+        refresh.onCompletion { info in TokenRefresh.$underWay.withValue(self.outer) { completion.complete(info) } }
+        refresh.start()
+    }
+
+    func cancelUnderlyingOperation() { refresh.cancel() }
+
+    func repeated() -> any RequestDelegate { RefreshDelegate(refresh.repeated(), within: outer) }
+
+    func computeProgress() -> Double { refresh.currentProgress }
+
+    var requestDescription: String { "refresh by \(refresh)" }
 }
 
 /// The response to a request for a token has none.

@@ -28,6 +28,7 @@ package final class Invalidations: Sendable {
 
     private let state = Lock(State())
     private let last = Atomic<UInt64>(0)
+    private let removals = Atomic<UInt64>(0)
     private let limit: Int
 
     /// - Parameter limit: how many scopes are remembered. When there are more, all of them count as invalidated.
@@ -62,6 +63,14 @@ package final class Invalidations: Sendable {
                 || isInvalid(.group(group, origin: nil), since: invalidationSequence)
         }
     }
+
+    // MARK: Removals from the store
+
+    /// How often the store was emptied of a service's resources, or of some of them.
+    package var removalCount: UInt64 { removals.load(ordering: .acquiring) }
+
+    /// Counts a removal, from which on nothing of them is read from the store.
+    package func noteRemoval() { removals.add(1, ordering: .acquiringAndReleasing) }
 
     // MARK: Partitions
 

@@ -106,7 +106,8 @@ final class ClientLoadDelegate: RequestDelegate {
         let isDone = Flag()
         let loads = resource.memory.loads
         let end = resource.observation { [self] event, state in
-            let isOfAnother = (event == .observerAdded || event == .requestCancelled) && state.isLoading
+            // What is read from a cache meanwhile is not what is waited for.
+            let isOfAnother = [.observerAdded, .requestCancelled, .newData(.cache)].contains(event) && state.isLoading
             guard event != .requested, !isOfAnother, isDone.raise() else { return }
             stop()
             let isForClientAlone = loads.contains { $0.seenByPrograms?.isForClientAlone == true }

@@ -20,7 +20,7 @@ final class NetworkRequestDelegate: RequestDelegate {
     private let basis: Basis?
     private let configuration: Configuration
     private let run: PipelineRun
-    private let wipeGeneration: UInt64
+    let wipeGeneration: UInt64
     private let attempt: Int
     private let progress = TransferProgress()
     private let estimate: Lock<ProgressEstimate>
@@ -58,6 +58,8 @@ final class NetworkRequestDelegate: RequestDelegate {
         let isBasis = basis.map { NetworkRequestDelegate.hasValidators(of: $0.entity, request.fields) } ?? false
         // Of another method they would be a condition for its effect (RFC 9110 §13.1.2).
         if isBasis, !isSameMethod { request.removeConditions() }
+        // A mutator has taken a part away: with the rest, a 304 would confirm nothing that is known here.
+        if let basis, !isBasis { NetworkRequestDelegate.removeValidators(of: basis.entity, from: &request.fields) }
         outgoing = request
         self.basis = isBasis && isSameMethod ? basis : nil
         self.wipeGeneration = wipeGeneration
@@ -216,6 +218,11 @@ final class NetworkRequestDelegate: RequestDelegate {
     private static func addValidators(of entity: AnyEntity, to fields: inout Fields) {
         if let tag = entity.eTag { fields[.ifNoneMatch] = tag }
         if let date = entity.fields[first: .lastModified] { fields[.ifModifiedSince] = date }
+    }
+
+    private static func removeValidators(of entity: AnyEntity, from fields: inout Fields) {
+        if fields[.ifNoneMatch] == entity.eTag { fields.remove(.ifNoneMatch) }
+        if fields[.ifModifiedSince] == entity.fields[first: .lastModified] { fields.remove(.ifModifiedSince) }
     }
 
     /// Whether a 304 to a request with such fields confirms the entity.

@@ -21,6 +21,8 @@ package final class Registry: Sendable {
     private let loading = Atomic<Int>(0)
     /// Counts up, so that the shards make room for loads in turn.
     private let turn = Atomic<Int>(0)
+    /// Resources that programs look at.
+    let followers = Followers()
     /// The Resources publish their changes to it.
     package let feed = ChangeFeed()
 

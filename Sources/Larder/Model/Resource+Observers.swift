@@ -134,7 +134,8 @@ extension Resource {
             } else {
                 removeOrphans()
                 for entry in withProgram({ $0.observers.all }) where entry.since < notice.update.state.sequence {
-                    tell(notice, entry)
+                    // One that those before it have not removed meanwhile.
+                    tell(notice, withProgram { $0.observers[entry.id] })
                 }
             }
         }
@@ -147,7 +148,8 @@ extension Resource {
     /// Tells the observers how far a load is. Runs as a turn.
     func reportProgress(_ progress: Double) {
         for entry in withProgram({ $0.observers.all }) {
-            entry.observer.observer?.resourceRequestProgress(for: self, progress: progress)
+            let current = withProgram { $0.observers[entry.id] }
+            current?.observer.observer?.resourceRequestProgress(for: self, progress: progress)
         }
     }
 }

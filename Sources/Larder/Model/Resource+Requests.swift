@@ -78,8 +78,13 @@ extension Resource {
     /// Adopts the outcome of any request, as if it had been a load: for responses to other methods that are the new
     /// state of the resource.
     @discardableResult
-    public func load(using request: Request) -> Request {
-        perform { program, _ in
+    public func load(using request: Request) -> Request { load(using: request, since: nil) }
+
+    /// - Parameter generation: how many wipes there may have been for the outcome to be adopted.
+    @discardableResult
+    private func load(using request: Request, since generation: UInt64?) -> Request {
+        perform { program, state in
+            if let generation, state.wipeGeneration != generation { return .init() }
             let (id, transition) = program.machine.loadStarted()
             (request.delegate as? HostedLoadDelegate)?.setID(id, of: self)
             program.loadRequests.append((id, request, isReported: false))
@@ -166,7 +171,8 @@ extension Resource {
         write.onCompletion { info in
             switch info.response {
             case .success(let entity):
-                self.applyAfterWrite(afterWrite, sent: delegate.sentEntity, response: entity)
+                self.applyAfterWrite(
+                    afterWrite, sent: delegate.sentEntity, response: entity, since: delegate.wipeGeneration)
             case .failure(let error) where error.status?.isError != true && error.cause as? InvalidURL == nil:
                 self.applyAfterWrite(
                     Configuration.AfterWrite(afterWrite.action == .none ? .none : .invalidate, also: afterWrite.also))
@@ -176,9 +182,14 @@ extension Resource {
     }
 
     /// Performs the configured action after a successful request that may have changed the resource (RFC 9111 §4.4).
-    /// `response` is its result, for actions that store it.
-    package func applyAfterWrite(
-        _ afterWrite: Configuration.AfterWrite, sent: AnyEntity? = nil, response: AnyEntity? = nil
+    ///
+    /// - Parameters:
+    ///   - sent: what was written, for `override`.
+    ///   - response: the result, for `promote`.
+    ///   - generation: how many wipes there were when the request was made: what was wiped does not come back.
+    private func applyAfterWrite(
+        _ afterWrite: Configuration.AfterWrite, sent: AnyEntity? = nil, response: AnyEntity? = nil,
+        since generation: UInt64? = nil
     ) {
         switch afterWrite.action {
         case .none: break
@@ -186,10 +197,10 @@ extension Resource {
         case .reload:
             invalidate()
             load()
-        case .override: if let sent { overrideLocalData(with: sent) } else { invalidate() }
+        case .override: if let sent { overrideLocalData(with: sent, since: generation) } else { invalidate() }
         case .promote:
             if let response {
-                load(using: hardWiredRequest(returning: ResponseInfo(.success(response))))
+                load(using: hardWiredRequest(returning: ResponseInfo(.success(response))), since: generation)
             } else {
                 invalidate()
             }

@@ -118,9 +118,15 @@ public final class Resource: Sendable {
     ///
     /// In a daemon its clients get the content and its type too, where it can be encoded, as a 200 that no cache behind
     /// the daemon keeps; what loads under way bring is not kept.
-    public func overrideLocalData(with entity: AnyEntity) {
-        if registeredHost?.override(self, with: entity) == true { return }
-        perform { program, _ in program.machine.overridden(with: entity) }
+    public func overrideLocalData(with entity: AnyEntity) { overrideLocalData(with: entity, since: nil) }
+
+    /// The same, unless there were more wipes than `generation` says.
+    func overrideLocalData(with entity: AnyEntity, since generation: UInt64?) {
+        if registeredHost?.override(self, with: entity, since: generation) == true { return }
+        perform { program, state in
+            if let generation, state.wipeGeneration != generation { return .init() }
+            return program.machine.overridden(with: entity)
+        }
     }
 
     /// Replaces the content of the latest data, keeping its fields; the time is now. Without data the content type is
@@ -162,8 +168,9 @@ public final class Resource: Sendable {
             // Queued under the lock, so that no earlier write can follow it.
             for entry in removed { service.cacheWork.remove(entry, log: service.log) }
         }
-        turns.post { self.deliver() }
         registeredHost?.wipe(self, scope)
+        // Not before: observers may load again.
+        turns.post { self.deliver() }
         ended?.end()
         checkCaches()
     }

@@ -29,8 +29,19 @@ package struct ResourceHome: Sendable {
                     service: service, url: ResourceURL(url.compact), partition: partition, key: key.compact,
                     reach: ResourceMemory.Reach(invalidations, scope: scope, origin: url.origin))
             }
-        if !resource.memory.isFollowed { resource.withProgram { _ in } }
+        if !resource.memory.isFollowed {
+            resource.withProgram { _ in }
+            if registry.followers.note() { removeOrphans() }
+        }
         return resource
+    }
+
+    /// Has Resources be kept no longer for observers whose owners are gone.
+    private func removeOrphans() {
+        var followed: [Resource] = []
+        registry.forEach { if $0.memory.isFollowed { followed.append($0) } }
+        for resource in followed { resource.removeOrphans() }
+        registry.followers.looked(at: followed.count)
     }
 
     /// The Resources of a service that a program looks at.

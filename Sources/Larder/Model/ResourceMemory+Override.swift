@@ -7,11 +7,16 @@ import LarderRules
 extension ResourceMemory {
     /// Makes `variant` the only one. Loads under way serve their readers, but their results are not stored (B-04).
     ///
-    /// - Parameter entity: the data for programs; by default the octets for clients.
-    package func override(with variant: Variant, entity: AnyEntity? = nil) {
+    /// - Parameters:
+    ///   - entity: the data for programs; by default the octets for clients.
+    ///   - generation: how many wipes there were when something began that this is the outcome of. If there are more now,
+    ///     nothing happens, and the result is false.
+    @discardableResult
+    package func override(with variant: Variant, entity: AnyEntity? = nil, since generation: UInt64? = nil) -> Bool {
         state.withLock { state in
             catchUp(&state)
-            state.wipeGeneration += 1
+            if let generation, state.wipeGeneration != generation { return false }
+            state.invalidationGeneration += 1
             state.unstored = nil
             let superseded = Array(state.loads)
             endProgress(of: superseded, &state)
@@ -23,6 +28,7 @@ extension ResourceMemory {
             if state.program != nil {
                 overrideForProgram(with: entity ?? variant.entity, ending: superseded, &state)
             }
+            return true
         }
     }
 

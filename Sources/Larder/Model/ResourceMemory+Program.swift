@@ -108,8 +108,8 @@ extension ResourceMemory {
         }
         guard let seen = load.seenByPrograms else { return }
         // A program's own load that it has cancelled, too late to keep clients from what came.
-        guard let id = seen.takeID() else { return lookUp(program.machine.loadStarted(isSilent: true).0, for: program) }
-        finish(id, seen, isLanded: true, &state)
+        let id = seen.takeID().flatMap { program.machine.isUnderWay($0) ? $0 : nil }
+        finish(id ?? program.machine.loadStarted(isSilent: true).0, seen, isLanded: true, &state)
     }
 
     /// Everything is out of date.

@@ -40,6 +40,7 @@ extension ResourceMemory {
             if state.snapshot.isStoreRead { return false }
             if state.readers == nil {
                 state.readers = []
+                state.removalCount = invalidations?.removalCount ?? 0
                 return true
             }
             return nil
@@ -54,6 +55,15 @@ extension ResourceMemory {
             if isDone { continuation.resume() }
         }
         return .done
+    }
+
+    /// Whether there is something here that was read from the store, or is being read, since before the last removal.
+    package var isOfBeforeRemoval: Bool {
+        guard let invalidations else { return true }
+        return state.withLock { state in
+            state.removalCount < invalidations.removalCount
+                && (state.readers != nil || state.snapshot.isStoreRead || !state.snapshot.variants.isEmpty)
+        }
     }
 
     /// Ends the read that `beginStoreRead` began: `found`, newest first, is added to the variants in memory, which are

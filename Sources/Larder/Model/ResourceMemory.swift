@@ -51,6 +51,8 @@ package final class ResourceMemory: Sendable {
         var loads = ActiveLoads()
         /// Callers that wait for a read of the store, while one is under way.
         var readers: [UnsafeContinuation<Void, Never>]?
+        /// The removals from the store, as `Invalidations` counts them, when it was last read.
+        var removalCount: UInt64 = 0
         /// Counts wipes, so that loads begun before one are not stored after it (B-12).
         var wipeGeneration: UInt64 = 0
         /// Counts invalidations of the Resource, for loads and reads begun before one (B-05).
@@ -107,7 +109,9 @@ package final class ResourceMemory: Sendable {
         self.reach = reach
         invalidations = reach?.invalidations
         state = Lock(
-            State(snapshot: Snapshot(isStoreRead: isStoreRead), checked: reach?.invalidations.latest ?? 0))
+            State(
+                snapshot: Snapshot(isStoreRead: isStoreRead), removalCount: reach?.invalidations.removalCount ?? 0,
+                checked: reach?.invalidations.latest ?? 0))
     }
 
     /// Octets that the variants take.

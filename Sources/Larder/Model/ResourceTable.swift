@@ -67,9 +67,15 @@ final class ResourceTable: Sendable {
         for resource in all { resource.removeOrphans() }
         // The last references may be released here, so it happens outside the lock.
         _ = takeStrongReferences()
-        state.withLock { state in
-            state.slots = state.slots.filter { $0.value.strong != nil || $0.value.weak != nil }
+        _ = state.withLock { state in
+            var left: [Resource] = []
+            state.slots = state.slots.filter { slot in
+                guard let resource = slot.value.strong ?? slot.value.weak else { return false }
+                left.append(resource)
+                return true
+            }
             state.threshold = max(state.limit, state.slots.count * 2)
+            return left
         }
     }
 

@@ -241,9 +241,12 @@ public final class Service: Sendable {
     }
 
     private func change(_ body: (ConfigurationSet) -> ConfigurationSet) {
-        configurations.withLock {
-            $0 = body($0)
-            version.store($0.version, ordering: .releasing)
+        // The former one is released after the lock: it may have the last references to objects of the program.
+        _ = configurations.withLock { set in
+            let former = set
+            set = body(set)
+            version.store(set.version, ordering: .releasing)
+            return former
         }
     }
 

@@ -39,8 +39,8 @@ package protocol ServiceHost: Sendable {
     ) async -> ResponseInfo?
     /// The data that is made of what clients get from memory or store; nil if there is none, or it cannot be made.
     func content(of resource: Resource) async -> AnyEntity?
-    /// Gives clients this content; false when they cannot get it.
-    func override(_ resource: Resource, with entity: AnyEntity) -> Bool
+    /// Gives clients this content; false when they cannot get it, or there were more wipes than `generation` says.
+    func override(_ resource: Resource, with entity: AnyEntity, since generation: UInt64?) -> Bool
     func invalidate(_ resource: Resource)
     func wipe(_ resource: Resource, _ scope: Resource.WipeScope)
 }

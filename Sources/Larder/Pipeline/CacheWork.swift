@@ -9,10 +9,20 @@ final class CacheWork: Sendable {
     private struct Tail {
         let number: UInt64
         let task: Task<Void, Never>
+        /// The number of the last change up to this one.
+        let lastChange: UInt64
+    }
+
+    /// Changes of an entry that those after them did not wait for any longer, and that have not ended.
+    private struct Overdue {
+        var count = 0
+        /// Whether there are changes that were requested later.
+        var isFollowed = false
     }
 
     private struct State {
         var tails: [CacheEntry.ID: Tail] = [:]
+        var overdue: [CacheEntry.ID: Overdue] = [:]
         /// Operations that concern more than one entry.
         var others: [UInt64: Task<Void, Never>] = [:]
         var lastNumber: UInt64 = 0
@@ -24,7 +34,9 @@ final class CacheWork: Sendable {
     /// More writes of a daemon than these do not wait: caches may be slower than clients.
     static let pendingLimit = (writes: 1024, octets: 64 << 20)
 
-    /// How long one operation may take. Then those after it do not wait for it any more, and a read is a miss.
+    /// How long one operation may take. Then those after it do not wait for it any more, and a read is a miss. After a
+    /// change all reads are, until it has ended; if other changes have been requested by then, the entity is removed, as
+    /// it may be an earlier one.
     static let patience = Duration.seconds(5)
 
     private let state = Lock(State())
@@ -36,6 +48,7 @@ final class CacheWork: Sendable {
     func read(_ entry: CacheEntry, clock: any ModelClock, log: ModelLog) async -> AnyEntity? {
         let result = Lock<AnyEntity?>(nil)
         await enqueue(entry.id, clock: clock) {
+            guard self.state.withLock({ $0.overdue[entry.id] == nil }) else { return }
             await CacheWork.attempt(entry, "reading", log) {
                 let entity = try await entry.read()
                 result.withLock { $0 = entity }
@@ -45,7 +58,7 @@ final class CacheWork: Sendable {
     }
 
     func write(_ entity: AnyEntity, to entry: CacheEntry, log: ModelLog) {
-        enqueue(entry.id) {
+        change(entry, log) {
             do {
                 let isWritten = try await entry.write(entity)
                 if !isWritten {
@@ -70,7 +83,7 @@ final class CacheWork: Sendable {
             return true
         }
         guard isTaken else { return log(.cache, "the cache at \(entry.stage) is too slow: something was not written") }
-        enqueue(entry.id) {
+        change(entry, log) {
             do {
                 // Content of another type than the cache's is meant for another stage or none.
                 _ = try await entry.write(make())
@@ -97,15 +110,41 @@ final class CacheWork: Sendable {
         do { try await work() } catch { log(.cache, "\(action) at \(entry.stage) failed: \(error)") }
     }
 
-    private func enqueue(
+    private func change(
         _ entry: CacheEntry, _ action: String, _ log: ModelLog, _ work: @escaping @Sendable () async throws -> Void
     ) {
-        enqueue(entry.id) { await CacheWork.attempt(entry, action, log, work) }
+        change(entry, log) { await CacheWork.attempt(entry, action, log, work) }
+    }
+
+    private func change(_ entry: CacheEntry, _ log: ModelLog, _ work: @escaping @Sendable () async -> Void) {
+        enqueue(entry.id, ifLate: { self.endLate(entry, log) }, work)
+    }
+
+    /// A change has ended that was not waited for any longer.
+    private func endLate(_ entry: CacheEntry, _ log: ModelLog) {
+        let isFollowed = state.withLock { state in
+            guard var overdue = state.overdue[entry.id] else { return false }
+            overdue.count -= 1
+            let isFollowed = overdue.isFollowed && overdue.count == 0
+            // The removal is one more, so that there is nothing to read before it.
+            if isFollowed { overdue = Overdue(count: 1) }
+            state.overdue[entry.id] = overdue.count > 0 ? overdue : nil
+            return isFollowed
+        }
+        guard isFollowed else { return }
+        log(.cache, "a change at \(entry.stage) took until after later ones: the entity is removed")
+        change(entry, log) {
+            await CacheWork.attempt(entry, "removing", log, entry.remove)
+            self.state.withLock { state in
+                state.overdue[entry.id]?.count -= 1
+                if state.overdue[entry.id]?.count == 0 { state.overdue[entry.id] = nil }
+            }
+        }
     }
 
     /// Changes the stored entity as a 304 with the fields `update` says, whatever its stage has made of its fields.
     func freshen(_ entry: CacheEntry, by update: Fields, at now: Timestamp, log: ModelLog) {
-        enqueue(entry, "updating", log) {
+        change(entry, "updating", log) {
             guard let entity = try await entry.read() else { return }
             try await entry.update(now, Freshening.merged(entity.fields, with: update))
         }
@@ -113,14 +152,14 @@ final class CacheWork: Sendable {
 
     /// Makes the stored entity as old as can be, so that it is validated before it is used.
     func expire(_ entry: CacheEntry, log: ModelLog) {
-        enqueue(entry, "updating", log) { try await entry.update(Timestamp(seconds: 0), nil) }
+        change(entry, "updating", log) { try await entry.update(Timestamp(seconds: 0), nil) }
     }
 
     func update(_ entry: CacheEntry, with entity: AnyEntity, log: ModelLog) {
-        enqueue(entry, "updating", log) { try await entry.update(entity.timestamp, entity.fields) }
+        change(entry, "updating", log) { try await entry.update(entity.timestamp, entity.fields) }
     }
 
-    func remove(_ entry: CacheEntry, log: ModelLog) { enqueue(entry, "removing", log, entry.remove) }
+    func remove(_ entry: CacheEntry, log: ModelLog) { change(entry, "removing", log, entry.remove) }
 
     /// Waits until all operations requested so far are done.
     func finish() async {
@@ -143,38 +182,66 @@ final class CacheWork: Sendable {
         }
     }
 
+    /// - Parameter endLate: called when a change ends that was not waited for any longer; nil for a read.
     @discardableResult
     private func enqueue(
-        _ id: CacheEntry.ID, clock: (any ModelClock)? = nil, _ work: @escaping @Sendable () async -> Void
+        _ id: CacheEntry.ID, clock: (any ModelClock)? = nil, ifLate endLate: (@Sendable () -> Void)? = nil,
+        _ work: @escaping @Sendable () async -> Void
     ) -> Task<Void, Never> {
         let clock = clock ?? self.clock
         return state.withLock { state in
             state.lastNumber += 1
             let number = state.lastNumber
-            let previous = state.tails[id]?.task
+            let tail = state.tails[id]
             let task = Task {
-                await previous?.value
-                await CacheWork.withPatience(clock, work)
+                await tail?.task.value
+                await CacheWork.withPatience(
+                    clock, givingUp: { if endLate != nil { self.giveUp(id, number) } }, late: { endLate?() }, work)
                 self.state.withLock { state in
                     if state.tails[id]?.number == number { state.tails[id] = nil }
                 }
             }
-            state.tails[id] = Tail(number: number, task: task)
+            if endLate != nil { state.overdue[id]?.isFollowed = true }
+            state.tails[id] = Tail(
+                number: number, task: task, lastChange: endLate != nil ? number : tail?.lastChange ?? 0)
             return task
         }
     }
 
+    /// A change is not waited for any longer.
+    private func giveUp(_ id: CacheEntry.ID, _ number: UInt64) {
+        state.withLock { state in
+            var overdue = state.overdue[id] ?? Overdue()
+            overdue.count += 1
+            if let last = state.tails[id]?.lastChange, last > number { overdue.isFollowed = true }
+            state.overdue[id] = overdue
+        }
+    }
+
     /// The result of an operation, or nil once it has taken as long as it may. It goes on alone after that.
+    ///
+    /// - Parameters:
+    ///   - giveUp: called when it has taken that long.
+    ///   - late: called when it ends after that.
     @discardableResult
     static func withPatience<Value: Sendable>(
-        _ clock: any ModelClock, _ work: @escaping @Sendable () async -> Value
+        _ clock: any ModelClock, givingUp giveUp: @escaping @Sendable () -> Void = {},
+        late: @escaping @Sendable () -> Void = {}, _ work: @escaping @Sendable () async -> Value
     ) async -> Value? {
         await withCheckedContinuation { continuation in
-            let isOver = Flag()
-            let timer = clock.schedule(after: patience) { if isOver.raise() { continuation.resume(returning: nil) } }
+            let isOver = Lock(false)
+            let end: @Sendable (() -> Void) -> Bool = { whileHeld in
+                isOver.withLock { isOver in
+                    guard !isOver else { return false }
+                    isOver = true
+                    whileHeld()
+                    return true
+                }
+            }
+            let timer = clock.schedule(after: patience) { if end(giveUp) { continuation.resume(returning: nil) } }
             Task {
                 let value = await work()
-                guard isOver.raise() else { return }
+                guard end({}) else { return late() }
                 timer.cancel()
                 continuation.resume(returning: value)
             }

@@ -264,7 +264,8 @@ public final class Request: Sendable {
     private func scheduleTick() {
         let isDue = status.withLock { $0.state == .inProgress && !$0.progressHooks.isEmpty && $0.tick == nil }
         guard isDue else { return }
-        let tick = clock.schedule(after: delegate.progressReportingInterval) { [weak self] in self?.reportProgress() }
+        let interval = max(delegate.progressReportingInterval, .milliseconds(1))
+        let tick = clock.schedule(after: interval) { [weak self] in self?.reportProgress() }
         let isKept = status.withLock { status in
             guard status.state == .inProgress, status.tick == nil else { return false }
             status.tick = tick

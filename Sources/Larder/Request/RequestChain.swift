@@ -17,7 +17,14 @@ extension Request {
     /// It is started if this one is, else starting it starts this one. Cancelling it cancels the request that it is
     /// waiting for, and `decide` is not called; if only this one is cancelled, `decide` sees a failure like any other.
     public func chained(_ decide: @escaping @Sendable (ResponseInfo) -> RequestChainAction) -> Request {
-        let chain = Request(ChainDelegate(self, decide), turns: chainTurns, clock: chainClock)
+        chained(preparing: { decide })
+    }
+
+    /// The same; `prepare` is called for this request and for each repetition, as `decide` knows something of one.
+    func chained(
+        preparing prepare: @escaping @Sendable () -> @Sendable (ResponseInfo) -> RequestChainAction
+    ) -> Request {
+        let chain = Request(ChainDelegate(self, prepare), turns: chainTurns, clock: chainClock)
         if state != .notStarted { chain.start() }
         return chain
     }
@@ -25,13 +32,15 @@ extension Request {
 
 private final class ChainDelegate: RequestDelegate {
     private let wrapped: Request
+    private let prepare: @Sendable () -> @Sendable (ResponseInfo) -> RequestChainAction
     private let decide: @Sendable (ResponseInfo) -> RequestChainAction
     /// The request that the chain is waiting for; nil once the chain was cancelled.
     private let active: Lock<Request?>
 
-    init(_ wrapped: Request, _ decide: @escaping @Sendable (ResponseInfo) -> RequestChainAction) {
+    init(_ wrapped: Request, _ prepare: @escaping @Sendable () -> @Sendable (ResponseInfo) -> RequestChainAction) {
         self.wrapped = wrapped
-        self.decide = decide
+        self.prepare = prepare
+        decide = prepare()
         active = Lock(wrapped)
     }
 
@@ -63,7 +72,7 @@ private final class ChainDelegate: RequestDelegate {
         current?.cancel()
     }
 
-    func repeated() -> any RequestDelegate { ChainDelegate(wrapped.repeated(), decide) }
+    func repeated() -> any RequestDelegate { ChainDelegate(wrapped.repeated(), prepare) }
 
     func computeProgress() -> Double {
         guard let active = active.withLock({ $0 }) else { return 0 }

@@ -71,6 +71,7 @@ package struct ResourceMachine: Sendable {
     /// The loads in progress, in the order they began.
     package var loads: [LoadID] { courses.map(\.load) }
     package var isLoading: Bool { !courses.isEmpty }
+    package func isUnderWay(_ load: LoadID) -> Bool { courses.contains { $0.load == load } }
 
     /// Whether `load` began before the resource was last invalidated, so that it cannot make up for it.
     package func isOutdated(_ load: LoadID) -> Bool {

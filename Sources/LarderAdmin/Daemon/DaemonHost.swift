@@ -86,8 +86,8 @@ final class DaemonHost: ServiceHost {
 
     func content(of resource: Resource) async -> AnyEntity? { await proxy?.content(of: resource) }
 
-    func override(_ resource: Resource, with entity: AnyEntity) -> Bool {
-        proxy?.override(resource, with: entity) ?? false
+    func override(_ resource: Resource, with entity: AnyEntity, since generation: UInt64?) -> Bool {
+        proxy?.override(resource, with: entity, since: generation) ?? false
     }
 
     func invalidate(_ resource: Resource) {

@@ -32,14 +32,24 @@ extension Load {
         remarks.isForOne = freshened.shared == nil
         // A response for one client is not stored; that client gets it all the same.
         if !answer.stored.fields.contains(.setCookie) { cookies = response.head.fields[all: .setCookie] }
-        if shown != nil {
-            listed.forPrograms.confirmation = ProgramLoad.Confirmation(
-                response.head, of: variant.stored.fields, requestTime: times.request, responseTime: times.response)
-        }
+        if shown != nil { show(freshened.update, of: response.head, confirming: variant, times) }
         memory.retire(listed, as: .notModified)
         listed.shared?.conclude(.settled(freshened.shared ?? answer), remarks)
         if let shared = freshened.shared { share(shared) }
         return answer
+    }
+
+    /// Shows a 304 to programs; of one for its client alone, `update` is what says something to all, if anything does.
+    private func show(
+        _ update: Fields?, of head: ResponseHead, confirming variant: Variant, _ times: ReceivedResponse.Times
+    ) {
+        var head = head
+        if !listed.forPrograms.isOwn, !resource.partition.isOfUser {
+            guard let update else { return listed.forPrograms.isForClientAlone = true }
+            head.fields = update
+        }
+        listed.forPrograms.confirmation = ProgramLoad.Confirmation(
+            head, of: variant.stored.fields, requestTime: times.request, responseTime: times.response)
     }
 
     /// A variant with the fields of a 304.
@@ -48,6 +58,8 @@ extension Load {
         let own: Variant
         /// For those who wait with it, and the store; nil where there is nothing for them.
         let shared: Variant?
+        /// The fields that are for all; nil where there are none.
+        let update: Fields?
     }
 
     /// The variant with the fields of the 304, in memory and store; nil when it could not be replaced.
@@ -61,21 +73,22 @@ extension Load {
             responseTime: times.response, policy: policy)
         switch decision {
         case .updated(let stored):
-            return keep(stored, by: policy.update(of: response.fields), of: variant, times).map {
-                Freshened(own: $0, shared: $0)
+            let update = policy.update(of: response.fields)
+            return keep(stored, by: update, of: variant, times).map {
+                Freshened(own: $0, shared: $0, update: update)
             }
         case .confirmed(let stored, let update, let own):
             guard let shared = keep(stored, by: update, of: variant, times) else { return nil }
             let whole = variant.with(own, via: ProxyConfiguration.via, freshenedBy: response.fields)
-            return Freshened(own: whole, shared: shared)
+            return Freshened(own: whole, shared: shared, update: update)
         case .discard(let stored, _):
             memory.removeVariants { $0 === variant }
             context.diskTier?.remove(variant, of: resource, service: service)
             ownCaches?.empty()
             let own = variant.with(stored, via: ProxyConfiguration.via)
-            return Freshened(own: own, shared: own)
+            return Freshened(own: own, shared: own, update: nil)
         case .unstored(let stored):
-            return Freshened(own: variant.with(stored, via: ProxyConfiguration.via), shared: nil)
+            return Freshened(own: variant.with(stored, via: ProxyConfiguration.via), shared: nil, update: nil)
         case .stale, .untouched:
             return nil
         }

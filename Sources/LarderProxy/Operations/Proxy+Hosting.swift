@@ -36,8 +36,10 @@ extension Proxy {
 
     /// Wipes all of a service. That goes for Resources at a former base URL of it too: it may be there again.
     package func wipe(_ service: RoutedService) {
-        wipe(service, nil) {
-            registry.forEach { resource in if resource.service.name == service.name { wipe(resource) } }
+        wipe(service, nil) { isConcerned in
+            registry.forEach { resource in
+                if resource.service.name == service.name, isConcerned(resource) { wipe(resource) }
+            }
             registry.forgetUnstored()
         }
     }
@@ -45,15 +47,18 @@ extension Proxy {
     /// Wipes those of a service's Resources for which `isMatch` is true.
     package func wipe(_ service: RoutedService, where isMatch: @escaping @Sendable (Resource) -> Bool) {
         let matches = matches(in: service, where: isMatch)
-        wipe(service, matches) { wipeInMemory(service) { matches[$0] } }
+        wipe(service, matches) { isConcerned in wipeInMemory(service) { matches[$0] && isConcerned($0) } }
     }
 
     /// Wipes all of it now, not later, so that nothing is touched that begins after this call. In memory first, so that
     /// no load under way is stored after the removal; and again, for what was read from the disk in between.
-    private func wipe(_ service: RoutedService, _ matches: Matches?, inMemory wipeInMemory: () -> Void) {
-        wipeInMemory()
+    private func wipe(
+        _ service: RoutedService, _ matches: Matches?, inMemory wipeInMemory: ((Resource) -> Bool) -> Void
+    ) {
+        wipeInMemory { _ in true }
         wipeStored(service, matches)
-        wipeInMemory()
+        invalidations.noteRemoval()
+        wipeInMemory(\.memory.isOfBeforeRemoval)
     }
 
     /// Asks about all Resources in memory, as they are now.

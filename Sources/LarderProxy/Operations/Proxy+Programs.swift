@@ -44,7 +44,7 @@ extension Proxy {
     }
 
     /// Overrides a Resource; false where clients cannot get this content.
-    package func override(_ resource: Resource, with entity: AnyEntity) -> Bool {
+    package func override(_ resource: Resource, with entity: AnyEntity, since generation: UInt64?) -> Bool {
         guard let (service, uri) = place(of: resource), let wire = try? entity.encodedForWire(),
             let type = MediaType(wire.contentType)
         else { return false }
@@ -52,7 +52,9 @@ extension Proxy {
         guard configuration.caches, wire.content.count <= self.configuration.memoryObjectLimit else { return false }
         let subject = ResourceSubject(service: service, form: .forward, uri: uri, spelling: [])
         let variant = variant(of: Override(content: wire.content, type: type), for: subject, configuration)
-        guard overrides.place(variant, in: resource, of: registry, entity: entity) else { return false }
+        guard overrides.place(variant, in: resource, of: registry, entity: entity, since: generation) else {
+            return false
+        }
         diskTier?.removeAll(of: resource, service: service, because: .superseded)
         emptyOwnCaches(of: resource, service)
         return true
@@ -77,9 +79,10 @@ extension Proxy {
         wipe(resource)
         guard scope == .memoryAndCaches, let (service, _) = place(of: resource) else { return }
         diskTier?.removeAll(of: resource, service: service, because: .wiped)
+        invalidations.noteRemoval()
         emptyOwnCaches(of: resource, service)
         // Repeated, for what was read from the store in between.
-        wipe(resource)
+        if resource.memory.isOfBeforeRemoval { wipe(resource) }
     }
 
     private func place(of resource: Resource) -> (service: RoutedService, uri: TargetURI)? {

@@ -349,6 +349,42 @@ struct DecoratorTests {
         #expect(fixture.transport.sent.count == 2)
     }
 
+    @Test func `RQ-19 what is asked for after a refresh is decorated like all else`() async {
+        for path in ["a", "b"] { fixture.reply(path, StubReply(401), .text(path)) }
+        fixture.transport.reply(.post, Fixture.url("token"), .text("t"))
+        let refresh = TokenRefresh(makeRequest: { $0.resource("token").request(.post) }, readToken: { $0.text })
+        decorate(refresh.decorate)
+        let details = Recorder<Request>()
+        let load = resource.load().onSuccess { _ in details(fixture.service.resource("b").load()) }
+        await load.response()
+        while details.values.isEmpty { await Task.yield() }
+        #expect(await details.values[0].response().response.entity?.text == "b")
+    }
+
+    @Test func `RQ-19 the request for one token may need another`() async {
+        fixture.reply("a", StubReply(401), .text("in"))
+        fixture.transport.reply(.post, Fixture.url("token"), StubReply(401), .text("t"))
+        fixture.transport.reply(.post, Fixture.url("session"), .text("s"))
+        let session = TokenRefresh(makeRequest: { $0.resource("session").request(.post) }, readToken: { $0.text })
+        let login = TokenRefresh(makeRequest: { $0.resource("token").request(.post) }, readToken: { $0.text })
+        fixture.service.configure("a") { $0.decorateRequests(login.decorate) }
+        fixture.service.configure("token", methods: [.post]) { $0.decorateRequests(session.decorate) }
+        #expect(await resource.load().response().response.entity?.text == "in")
+        #expect(session.token == "s" && login.token == "t")
+    }
+
+    @Test func `RQ-18 RQ-19 a repeated request refreshes the token again`() async {
+        fixture.reply("a", StubReply(401), .text("one"))
+        fixture.transport.reply(.post, Fixture.url("token"), .text("t"))
+        let refresh = TokenRefresh(makeRequest: { $0.resource("token").request(.post) }, readToken: { $0.text })
+        decorate(refresh.decorate)
+        let load = resource.load()
+        #expect(await load.response().response.entity?.text == "one")
+        fixture.reply("a", StubReply(401), .text("two"))
+        #expect(await load.repeated().start().response().response.entity?.text == "two")
+        #expect(fixture.transport.sent.count { $0.url.path == "/v1/token" } == 2)
+    }
+
     @Test func `RQ-19 one refusal after a refresh is final`() async {
         fixture.reply("a", StubReply(401))
         fixture.transport.reply(.post, Fixture.url("token"), .text("t"))

@@ -34,6 +34,18 @@ struct ObserverTests {
         func resourceChanged(_ resource: Resource, _ event: ResourceEvent, _ state: ResourceState) {}
     }
 
+    @Test func `OB-09 an observer that another one removes is not told of the event that is being told`() {
+        let resource = resource
+        let (first, second) = (Owner(), Owner())
+        let told = Recorder<String>()
+        resource.addObserver(owner: first) { resource, event in
+            if event == .newData(.localOverride) { resource.removeObservers(ownedBy: second) }
+        }
+        resource.addObserver(owner: second) { _, event in told("\(event)") }
+        resource.overrideLocalData(with: .text("x"))
+        #expect(told.values == ["observerAdded"])
+    }
+
     @Test(.timeLimit(.minutes(1)))
     func `an observer may look at the resource when it is identified, and when it goes`() {
         let resource = resource

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Foundation
 import Larder
 import LarderTesting
 import Testing
@@ -358,6 +359,34 @@ struct ServiceTests {
         #expect(item.text == "before" && item.isUpToDate)
         await item.request(.post, text: "sent").response()
         #expect(item.text == "before" && !item.isUpToDate)
+    }
+
+    @Test(arguments: [Configuration.AfterWrite.Action.override, .promote])
+    func `B-12 EC-14 what a write brings is not there again after a wipe`(
+        _ action: Configuration.AfterWrite.Action
+    ) async {
+        let fixture = Fixture()
+        let resource = fixture.service.resource("a")
+        fixture.service.configure { $0.afterWrite = .init(action) }
+        fixture.transport.reply(.put, Fixture.url("a"), .text("ann's"))
+        // A turn that takes its time, after which those behind it are called.
+        let (released, done) = (Recorder<Bool>(), Recorder<Bool>())
+        let observation = resource.observe { _, event in
+            guard event == .newData(.localOverride) else { return }
+            while released.values.isEmpty { _ = sched_yield() }
+            done(true)
+        }
+        // Not one of the threads that tasks share.
+        Thread.detachNewThread { resource.overrideLocalData(with: .text("x")) }
+        while resource.latestData == nil { await Task.yield() }
+        let write = resource.request(.put, text: "ann's")
+        while write.state != .completed { await Task.yield() }
+        resource.wipe(.memoryAndCaches)
+        released(true)
+        await write.response()
+        while done.values.isEmpty { await Task.yield() }
+        #expect(resource.latestData == nil)
+        _ = consume observation
     }
 
     @Test func `RS-08 B-29 nothing happens after a write unless it was said`() async {

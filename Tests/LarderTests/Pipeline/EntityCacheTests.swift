@@ -212,6 +212,74 @@ struct EntityCacheTests {
         func removeEntity(for key: String) throws { try kept.removeEntity(for: key) }
     }
 
+    /// A cache whose first write does not end until it is told to.
+    private actor LateCache: EntityCache {
+        private let kept: RecordingCache<String>
+        private var first: CheckedContinuation<Void, Never>?
+        private var writes = 0
+        private(set) var isDone = false
+
+        init(_ kept: RecordingCache<String>) { self.kept = kept }
+
+        nonisolated func key(for subject: CacheSubject) -> String? { kept.key(for: subject) }
+
+        var isWaiting: Bool { first != nil }
+        func release() { first?.resume() }
+
+        func readEntity(for key: String) throws -> Entity<String>? { try kept.readEntity(for: key) }
+        func removeEntity(for key: String) throws { try kept.removeEntity(for: key) }
+        func writeEntity(_ entity: Entity<String>, for key: String) async throws {
+            writes += 1
+            if writes == 1 {
+                await withCheckedContinuation { first = $0 }
+                isDone = true
+            }
+            try kept.writeEntity(entity, for: key)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `EC-14 EC-17 a write that ends after a wipe leaves nothing`(isWipedBefore: Bool) async throws {
+        let late = LateCache(cache)
+        appendAtEachStage()
+        fixture.service.configure { $0.pipeline[.parsing].cacheUsing(late) }
+        fixture.reply("a", StubReply(200, body: "ann's"), StubReply(200, body: "ben's"))
+        let resource = fixture.service.resource("a")
+        await resource.load().response()
+        while await !late.isWaiting { await Task.yield() }
+        if isWipedBefore { resource.wipe(.memoryAndCaches) }
+        fixture.clock.advance(by: .seconds(5))
+        if !isWipedBefore {
+            await fixture.service.finishCacheWork()
+            resource.wipe(.memoryAndCaches)
+        }
+        await fixture.service.finishCacheWork()
+        // Nobody gets it meanwhile either.
+        let load = resource.loadIfNeeded()
+        await late.release()
+        while await !late.isDone { await Task.yield() }
+        await load?.response()
+        #expect(resource.text == "ben'sdecparmodcle")
+        for _ in 0..<3 { await fixture.service.finishCacheWork() }
+        #expect(cache[key]?.content != "ann'sdecpar")
+    }
+
+    @Test func `EC-17 a write that takes long and has none after it stays`() async {
+        let late = LateCache(cache)
+        appendAtEachStage()
+        fixture.service.configure { $0.pipeline[.parsing].cacheUsing(late) }
+        fixture.reply("a", StubReply(200, body: "raw"))
+        await fixture.service.resource("a").load().response()
+        while await !late.isWaiting { await Task.yield() }
+        fixture.clock.advance(by: .seconds(5))
+        await fixture.service.finishCacheWork()
+        await late.release()
+        await fixture.service.finishCacheWork()
+        while cache[key] == nil { await Task.yield() }
+        await fixture.service.finishCacheWork()
+        #expect(cache[key]?.content == "rawdecpar")
+    }
+
     /// A cache whose writes fail while it is full.
     private final class FullCache: EntityCache {
         let kept = RecordingCache<String>()
