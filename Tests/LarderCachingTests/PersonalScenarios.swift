@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Foundation
 import Larder
 import LarderHTTP
 import LarderPeers
@@ -105,6 +106,59 @@ struct PersonalScenarios {
                 try await scene.reload { $0.services[0].configure[0].everyone = false }
             }
             #expect(try await scene.get("/a", Self.bob).text == "for s=bob")
+        }
+    }
+
+    // MARK: Validation
+
+    @Test(arguments: ["ETag: \"1\"", "ETag: \"1\", Cache-Control: max-age=0"], [false, true])
+    func `RFC 9111 §7.3 fields that came with one client's cookie are not another's`(
+        lines: String, isOverridden: Bool
+    ) async throws {
+        try await Self.run({ if isOverridden { Lifetime.override.apply(to: &$0) } }) { (scene) async throws in
+            scene.origin.answer { request in
+                request["If-None-Match"] == nil
+                    ? .ok("ETag: \"1\"", "Cache-Control: max-age=0", "X-Token: all", content: "common")
+                    : OriginRequest.response(
+                        304, lines.components(separatedBy: ", ") + ["Set-Cookie: sid=ann", "X-Token: ann"], content: "")
+            }
+            _ = try await scene.getStored("/a")
+            scene.advance(.seconds(1))
+            let ann = try await scene.getStored("/a", "Cache-Control: no-cache")
+            #expect(ann["X-Token"] == "ann" && ann["Set-Cookie"] == "sid=ann")
+            let next = try await scene.get("/a", "Cache-Control: max-stale")
+            #expect(next["X-Token"] == "all" && next["Set-Cookie"] == nil && next.text == "common")
+        }
+    }
+
+    @Test func `RFC 9111 §7.3 who waits for a validation gets no fields that came with another's cookie`() async throws
+    {
+        try await Scenario.run { (scene) async throws in
+            scene.origin.answer { _ in .ok("ETag: \"1\"", "Cache-Control: max-age=0", content: "common") }
+            _ = try await scene.getStored("/a")
+            scene.origin.answer { _ in nil }
+            let (leader, follower, request) = try await scene.twoClients()
+            try await request.reply(304, "ETag: \"1\"", "Set-Cookie: sid=ann", "X-Token: ann")
+            #expect(try await leader.response()["X-Token"] == "ann")
+            let next = try await follower.response()
+            #expect(next["X-Token"] == nil && next["Set-Cookie"] == nil && next.text == "common")
+        }
+    }
+
+    @Test(arguments: ["Cache-Control: must-revalidate, max-age=0", "Expires: 0", "Cache-Control: no-cache"])
+    func `the date of one user's page does not make it another's`(line: String) async throws {
+        for user in ["Authorization: Basic ", "Cookie: s="] {
+            try await Self.run({ _ in }) { (scene) async throws in
+                scene.origin.answer { request in
+                    // Ben's page is older than Ann's.
+                    if request["If-Modified-Since"] != nil { return .response(304) }
+                    return .ok(line, "Last-Modified: Thu, 01 Jan 1970 00:00:00 GMT", content: request["X-User"] ?? "")
+                }
+                for name in ["ann", "ben"] {
+                    #expect(try await scene.getStored("/a", user + name, "X-User: \(name)").text == name)
+                }
+                #expect(try await scene.getStored("/a", "X-User: nobody").text == "nobody")
+            }
         }
     }
 

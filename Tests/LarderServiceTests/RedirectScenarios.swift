@@ -264,6 +264,123 @@ struct RedirectScenarios {
         #expect(anonymous == ["/of/alice", "/of/bob"])
     }
 
+    @Test(arguments: ["Cache-Control: max-age=0", "Expires: 0"], ["max-stale", "max-age=60"])
+    func `a redirect for one user leads to nothing for others, though that calls itself public`(
+        line: String, wish: String
+    ) async throws {
+        try await Self.run({ $0.url("/there") }) { (scene) async throws in
+            scene.origin.answer { request in
+                let user = request["Cookie"] ?? "nobody"
+                if request.target.hasPrefix("/of") { return .ok("Cache-Control: public", content: request.target) }
+                return Self.moved(to: "/of/\(user)", line)
+            }
+            #expect(try await scene.getStored("/x", "Cookie: ann").text == "/of/ann")
+            scene.advance(.seconds(1))
+            #expect(try await scene.get("/x", "Cookie: ben", "Cache-Control: \(wish)").text == "/of/ben")
+        }
+    }
+
+    // MARK: Validation
+
+    /// An origin whose `/x` leads to `place`, and whose files all have the same validators.
+    private static func answer(_ scene: Scenario, _ place: Lock<String>, _ validator: String) {
+        scene.origin.answer { request in
+            if request.target == "/x" {
+                return Self.moved(to: place.withLock { $0 }, "Cache-Control: max-age=0")
+            }
+            if request["If-None-Match"] != nil || request["If-Modified-Since"] != nil {
+                return .response(304, validator)
+            }
+            let lines = ["Cache-Control: max-age=0", validator, "Accept-Ranges: bytes"]
+            guard let range = request["Range"] else {
+                return OriginRequest.response(
+                    200, lines, content: String(repeating: request.target.last ?? "?", count: 10))
+            }
+            let isFirst = range == "bytes=0-4"
+            return OriginRequest.response(
+                206, lines + ["Content-Range: bytes \(isFirst ? "0-4" : "5-9")/10"],
+                content: String(repeating: request.target.last ?? "?", count: 5))
+        }
+    }
+
+    static let validators = ["ETag: \"1\"", "Last-Modified: Thu, 01 Jan 1970 00:00:00 GMT"]
+
+    @Test(arguments: validators, [false, true])
+    func `RFC 9110 §15.4 what redirects lead to is not confirmed by another file`(
+        validator: String, isRestarted: Bool
+    ) async throws {
+        try await Self.runOnDisk { (scene) async throws in
+            let place = Lock("/v1")
+            Self.answer(scene, place, validator)
+            #expect(try await scene.getStored("/x").text == "1111111111")
+            if isRestarted { try await scene.restart() }
+            // Where it still leads, the origin is asked whether that has changed.
+            #expect(try await scene.getStored("/x").text == "1111111111")
+            #expect(
+                scene.origin.seen.last?["If-None-Match"] != nil || scene.origin.seen.last?["If-Modified-Since"] != nil)
+            #expect(scene.origin.seen.last?.target == "/v1")
+            place.withLock { $0 = "/v2" }
+            #expect(try await scene.getStored("/x").text == "2222222222")
+            #expect(scene.origin.seen.allSatisfy { $0.target != "/x" || $0["If-None-Match"] == nil })
+            // The URL itself has a file now.
+            scene.origin.answer { request in
+                request["If-None-Match"] != nil || request["If-Modified-Since"] != nil
+                    ? .response(304, validator) : .ok("Cache-Control: max-age=0", validator, content: "itself")
+            }
+            #expect(try await scene.getStored("/x").text == "itself")
+            Self.answer(scene, place, validator)
+            #expect(try await scene.getStored("/x").text == "2222222222")
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `RFC 9110 §15.3.7.3 parts from two places are never combined`(isRange: Bool) async throws {
+        try await Self.runOnDisk { (scene) async throws in
+            let place = Lock("/v1")
+            Self.answer(scene, place, "ETag: \"1\"")
+            #expect(try await scene.getStored("/x", "Range: bytes=0-4").text == "11111")
+            place.withLock { $0 = "/v2" }
+            if isRange { #expect(try await scene.getStored("/x", "Range: bytes=5-9").text == "22222") }
+            #expect(try await scene.getStored("/x").text == "2222222222")
+        }
+    }
+
+    @Test func `RFC 9110 §13.1.5 a client's own conditions are not about where redirects lead`() async throws {
+        try await Self.runOnDisk { (scene) async throws in
+            let place = Lock("/v2")
+            Self.answer(scene, place, "ETag: \"1\"")
+            let part = try await scene.get("/x", "Range: bytes=5-9", "If-Range: \"0\"")
+            #expect(part.status == 200 && part.text == "2222222222")
+            #expect(try await scene.get("/y", "If-Match: \"0\"").status == 200)
+            #expect(try await scene.get("/x", "If-Match: \"0\"").status == 302)
+        }
+    }
+
+    @Test func `RFC 9111 §4.3.5 a HEAD says nothing of what another redirect led to`() async throws {
+        try await Self.runOnDisk { (scene) async throws in
+            let place = Lock("/v1")
+            scene.origin.answer { request in
+                request.target == "/x"
+                    ? Self.moved(to: place.withLock { $0 }, "Cache-Control: max-age=60")
+                    : .ok("Cache-Control: max-age=60", "ETag: \"1\"", "X-File: \(request.target)", content: "123")
+            }
+            #expect(try await scene.getStored("/x")["X-File"] == "/v1")
+            place.withLock { $0 = "/v2" }
+            let client = try await scene.client()
+            try await client.send("HEAD \(scene.url("/x")) HTTP/1.1", "Host: x", "Cache-Control: no-cache")
+            #expect(try await client.head().status == 200)
+            #expect(try await scene.getStored("/x")["X-File"] == "/v1")
+        }
+    }
+
+    private static func runOnDisk(_ body: (Scenario) async throws -> Void) async throws {
+        try await Scenario.run(onDisk: true) { settings, origin in
+            settings.add("api", at: origin.url("/")) { service in service.configure { $0.followRedirects = true } }
+        } _: { scene in
+            try await body(scene)
+        }
+    }
+
     @Test func `those who wait for the same redirects ask for themselves where these are not stored`() async throws {
         try await Self.run({ $0.url("/there") }) { (scene) async throws in
             scene.origin.answer { request in

@@ -106,7 +106,7 @@ final class ClientLoadDelegate: RequestDelegate {
         let isDone = Flag()
         let loads = resource.memory.loads
         let end = resource.observation { [self] event, state in
-            // What is read from a cache meanwhile is not what is waited for.
+            // Data that is read from a cache meanwhile is not waited for.
             let isOfAnother = [.observerAdded, .requestCancelled, .newData(.cache)].contains(event) && state.isLoading
             guard event != .requested, !isOfAnother, isDone.raise() else { return }
             stop()

@@ -12,7 +12,7 @@ extension Load {
 
     /// Relays a 206 and stores it as a part, unless a complete response is stored.
     func keepPart(_ response: UpstreamResponse, _ received: ReceivedResponse) async throws {
-        let part = Part(head: received.head, request: clientHead, times: received.times)
+        let part = Part(head: received.head, request: clientHead, times: received.times, place: received.place)
         let stored = part.stored(policy, length: received.length)
         let held = variant(like: stored)
         guard held?.stored.isPartial ?? true else { return try await pass(response, received) }

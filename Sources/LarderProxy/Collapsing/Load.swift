@@ -262,13 +262,16 @@ final class Load: LoopLoad {
         if response.head.status == 304, let variant {
             // Of another partition, it says nothing of this one's; and what is not kept any more is not confirmed.
             let isKept = !isForAnotherPartition && sender?.redirectsAreKept != false
-            if isKept, let answer = try await settle(variant, by: response, times) {
+            // Its tag means something else at another place.
+            if isKept, variant.stored.place == sender?.place,
+                let answer = try await settle(variant, by: response, times)
+            {
                 return .settled(answer)
             }
             return try await exchange(unconditional(request ?? self.request))
         }
         let received = ReceivedResponse(
-            response, times, for: self, belongsHere: !isForAnotherPartition,
+            response, times, for: self, belongsHere: !isForAnotherPartition, place: sender?.place,
             redirectsAreKept: sender?.redirectsAreKept ?? true)
         if let rangeFill {
             guard isForAnotherPartition else { return .received(response, received, .completes(rangeFill)) }
@@ -322,7 +325,7 @@ final class Load: LoopLoad {
         let response: UpstreamResponse
         if let sender {
             defer { if let remark = sender.remark { remarks.sending = remark } }
-            let client = InboundSender.Asking(head: clientHead, policy: policy, stored: variant?.stored.fields)
+            let client = InboundSender.Asking(head: clientHead, policy: policy, stored: variant?.stored)
             response = try await sender.send(request, for: client)
             processed = sender.result(for: response)
         } else {

@@ -10,6 +10,8 @@ struct Part {
     /// The request it answers, with the client's `Range`.
     let request: RequestHead
     let times: ReceivedResponse.Times
+    /// The URL that redirects have led to; nil for none.
+    var place: String?
 
     /// The stored result: its content, and the response made of it.
     struct Landing {
@@ -29,7 +31,8 @@ struct Part {
             kept.fields.remove(.contentRange)
         }
         return StoredResponse(
-            kept, to: request, requestTime: times.request, responseTime: times.response, contentLength: length,
+            kept, to: request, from: place, requestTime: times.request, responseTime: times.response,
+            contentLength: length,
             policy: policy)
     }
 
@@ -43,7 +46,7 @@ struct Part {
         guard let held else { return alone }
         guard held.stored.isPartial else { return nil }
         // A whole replaces any part.
-        guard alone.stored.isPartial else { return alone }
+        guard alone.stored.isPartial, place == nil else { return alone }
         let decision = PartialContent.combine(
             held.stored, with: head, to: request, contentLength: length, requestTime: times.request,
             responseTime: times.response, policy: load.policy)

@@ -29,24 +29,29 @@ final class ReceivedResponse {
 
     /// Whether it may be stored for this Resource, apart from what the response itself says.
     private let belongsHere: Bool
+    /// The URL that redirects have led to; nil for none.
+    let place: String?
     /// Whether the redirects on the way to it may be kept.
     private let redirectsAreKept: Bool
 
     convenience init(
-        _ response: UpstreamResponse, _ times: Times, for load: Load, belongsHere: Bool, redirectsAreKept: Bool
+        _ response: UpstreamResponse, _ times: Times, for load: Load, belongsHere: Bool, place: String?,
+        redirectsAreKept: Bool
     ) {
         var head = response.head
         HopByHop.strip(&head.fields, for: .forwardResponse)
         if !head.fields.contains(.date) { head.fields[.date] = load.context.dateText() }
         self.init(
             head, length: response.contentLength, times, for: load, belongsHere: belongsHere,
-            redirectsAreKept: redirectsAreKept)
+            place: place, redirectsAreKept: redirectsAreKept)
     }
 
     private init(
-        _ head: ResponseHead, length: Int64?, _ times: Times, for load: Load, belongsHere: Bool, redirectsAreKept: Bool
+        _ head: ResponseHead, length: Int64?, _ times: Times, for load: Load, belongsHere: Bool, place: String?,
+        redirectsAreKept: Bool
     ) {
         self.belongsHere = belongsHere
+        self.place = place
         self.redirectsAreKept = redirectsAreKept
         self.head = head
         self.times = times
@@ -73,13 +78,13 @@ final class ReceivedResponse {
         if head.status == status || !head.status.isError { return self }
         return ReceivedResponse(
             ResponseHead(status: status, fields: head.fields), length: length, times, for: load,
-            belongsHere: belongsHere, redirectsAreKept: redirectsAreKept)
+            belongsHere: belongsHere, place: place, redirectsAreKept: redirectsAreKept)
     }
 
     /// The response in its stored form.
     func storedResponse() -> StoredResponse {
         StoredResponse(
-            head, to: load.clientHead, requestTime: times.request, responseTime: times.response,
+            head, to: load.clientHead, from: place, requestTime: times.request, responseTime: times.response,
             contentLength: length, policy: load.policy)
     }
 

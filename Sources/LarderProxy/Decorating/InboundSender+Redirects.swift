@@ -20,7 +20,10 @@ extension InboundSender {
     func follow(
         _ response: UpstreamResponse, of request: UpstreamRequest, for client: Asking
     ) async throws -> UpstreamResponse {
-        guard request.head.method == .get || request.head.method == .head else { return response }
+        guard request.head.method == .get || request.head.method == .head,
+            // They are about the URL that was asked for.
+            !request.head.fields.contains(.ifMatch), !request.head.fields.contains(.ifUnmodifiedSince)
+        else { return response }
         let first = response
         var (response, request, place, credit) = (response, request, uri, Credit.own(configuration))
         var followed = FollowedRedirects(of: client.head, to: uri, policy: client.policy)
@@ -37,6 +40,9 @@ extension InboundSender {
             added.append(response.head.fields, client.policy)
             targetsAreKept = targetsAreKept && mayKeep(target)
             request = redirected(request, to: target, &credit)
+            if let stored = client.stored {
+                Validation.makeConditional(&request.head.fields, for: stored, at: target.string)
+            }
             place = target
             response = try await context.send(request)
             redirects += 1
@@ -44,8 +50,9 @@ extension InboundSender {
         // A signature for GET is not always valid for HEAD. Then the client gets the origin's own answer.
         if request.head.method == .head, response.head.status.isError { return first }
         if redirects > 0 {
+            self.place = place.string
             (response.head.fields, redirectsAreKept) = followed.fields(
-                of: response.head, validating: client.stored, at: context.now())
+                of: response.head, validating: client.stored?.fields, at: context.now())
             redirectsAreKept = redirectsAreKept && targetsAreKept
         }
         added.fields.forEachLine { _, spelling, value in
@@ -104,12 +111,16 @@ extension InboundSender {
         return context.configuration.router.table.claiming(target)?.number == service.number && service.covers(target)
     }
 
-    /// The request to the target of a redirect, with the fields that the target's own block sets.
+    /// The request to the target of a redirect, with the fields that the target's own block sets, and without conditions:
+    /// those were about another URL (RFC 9110 §15.4).
     private func redirected(
         _ request: UpstreamRequest, to target: TargetURI, _ credit: inout Credit
     ) -> UpstreamRequest {
         var head = request.head
         head.target = target.withBytes(of: target.pathAndQueryRange) { Array($0) }
+        // Without its condition, a range could be one of another representation than the client has.
+        if head.fields.contains(.ifRange) { head.fields.remove(.range) }
+        for name: FieldName in [.ifNoneMatch, .ifModifiedSince, .ifRange] { head.fields.remove(name) }
         if case .own(let configuration) = credit {
             configuration.removeConfigured(from: &head.fields)
             if isOwn(target) {

@@ -27,6 +27,8 @@ final class InboundSender {
     private var processed: ProcessedResponse?
     /// How many redirects were followed.
     var redirects = 0
+    /// The URL they have led to; nil for none.
+    var place: String?
     /// Whether each of them may be kept, so that the response may be.
     var redirectsAreKept = true
     /// Whether the response was obtained with another credential than the request started with.
@@ -75,8 +77,8 @@ final class InboundSender {
     struct Asking {
         var head: RequestHead
         var policy: CachePolicy
-        /// The fields of the stored response that is validated.
-        var stored: Fields?
+        /// The stored response that is validated.
+        var stored: StoredResponse?
     }
 
     /// - Parameter content: the request's content, if any, kept where it may be sent again.

@@ -19,7 +19,7 @@ extension Forwarding {
         let isHead = request.traits.method == .head
         var received = received
         if let lookup, isHead {
-            if sender?.isForAnotherPartition != true { freshen(lookup, with: received) }
+            if sender?.isForAnotherPartition != true { freshen(lookup, with: received, from: sender?.place) }
             lookup.hideOriginalOctets(of: &received)
         }
         var fields = request.mapped(received.fields, by: service)
@@ -56,7 +56,9 @@ extension Forwarding {
 
     /// A 200 to HEAD has the fields of the GET response: stored variants that agree are freshened, others become stale
     /// (RFC 9111 §4.3.5).
-    private func freshen(_ lookup: CacheLookup, with response: ResponseHead) {
+    ///
+    /// - Parameter place: the URL that redirects have led to; nil for none.
+    private func freshen(_ lookup: CacheLookup, with response: ResponseHead, from place: String?) {
         guard let (began, mark) = beginning, !context.hasOtherCredentials(than: service) else { return }
         let now = context.now()
         let (head, resource) = (request.head, lookup.resource)
@@ -64,7 +66,10 @@ extension Forwarding {
         let own =
             lookup.configuration.hasOwnCaches
             ? OwnCaches(resource, service, lookup.configuration, context.proxy) : nil
-        for variant in resource.memory.snapshot.variants where isConcerned(variant, by: head, sentAt: began) {
+        for variant in resource.memory.snapshot.variants
+        where isConcerned(variant, by: head, sentAt: began)
+            && variant.stored.place == place
+        {
             var update = policy.update(of: response.fields)
             let decision = Freshening.freshenByHead(
                 variant.stored, with: response, to: head, requestTime: began, responseTime: now, policy: policy)

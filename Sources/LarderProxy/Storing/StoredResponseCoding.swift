@@ -6,13 +6,13 @@ import LarderStores
 
 /// Stored responses as octets for the store, and back.
 ///
-/// The format is a version and flags, the pace of a stream if there is one, then method, range, variance, status, fields
+/// The format is a version and flags, the pace of a stream if there is one, the place, then method, range, variance, status, fields
 /// and, for an incomplete response, the stored ranges, each with its length in front. Reading trusts nothing: octets
 /// that are not exactly what writing produces give nil, which is a miss.
 package enum StoredResponseCoding {
-    private static let version: UInt8 = 3
-    /// The version without `Flags.cookie`.
-    private static let earlier: UInt8 = 2
+    private static let version: UInt8 = 4
+    /// The versions without a place; the first is without `Flags.cookie` too.
+    private static let earlier: [UInt8] = [2, 3]
 
     private struct Flags: OptionSet {
         let rawValue: UInt8
@@ -53,6 +53,7 @@ package enum StoredResponseCoding {
         }
         out.append(flags.rawValue)
         if let pace { out.append(run: pace.octets) }
+        out.append(optional: stored.place.map { Array($0.utf8) })
         out.append(run: stored.requestMethod.token)
         out.append(optional: stored.requestedRange)
         out.append(count: stored.variance.selectors.count)
@@ -89,9 +90,14 @@ package enum StoredResponseCoding {
         _ octets: [UInt8], requestTime: Timestamp, responseTime: Timestamp, contentLength: Int64, policy: CachePolicy
     ) -> StoredResponse? {
         var reader = OctetReader(octets)
-        guard let flags = flags(&reader) else { return nil }
+        guard let (flags, version) = flags(&reader) else { return nil }
         if flags.contains(.paced) {
             guard let run = reader.run(), StreamPace(stored: run, length: contentLength) != nil else { return nil }
+        }
+        var place: [UInt8]?
+        if version == self.version {
+            guard case .some(let found) = reader.optional() else { return nil }
+            place = found
         }
         guard let methodToken = reader.run(), let method = Method(String(decoding: methodToken, as: UTF8.self)),
             case .some(let range) = reader.optional(),
@@ -107,7 +113,8 @@ package enum StoredResponseCoding {
         guard reader.isAtEnd else { return nil }
         return StoredResponse(
             requestMethod: method, requestedRange: range,
-            traces: UserTraces(Flags.traces.filter { flags.contains($0.1) }.map(\.0)), variance: variance,
+            traces: UserTraces(Flags.traces.filter { flags.contains($0.1) }.map(\.0)),
+            place: place.map { String(decoding: $0, as: UTF8.self) }, variance: variance,
             status: Status(rawValue: status), fields: fields, requestTime: requestTime,
             responseTime: responseTime, contentLength: contentLength, extent: extent,
             standing: flags.contains(.invalid) ? .invalid : flags.contains(.stale) ? .stale : .asReceived,
@@ -117,15 +124,15 @@ package enum StoredResponseCoding {
     /// The pace of a stream in octets that `decode` accepts, if there is one.
     package static func pace(in octets: [UInt8], contentLength: Int64) -> StreamPace? {
         var reader = OctetReader(octets)
-        guard flags(&reader)?.contains(.paced) == true else { return nil }
+        guard flags(&reader)?.flags.contains(.paced) == true else { return nil }
         return reader.run().flatMap { StreamPace(stored: $0, length: contentLength) }
     }
 
-    private static func flags(_ reader: inout OctetReader) -> Flags? {
-        guard let found = reader.byte(), found == version || found == earlier, let raw = reader.byte() else {
+    private static func flags(_ reader: inout OctetReader) -> (flags: Flags, version: UInt8)? {
+        guard let found = reader.byte(), found == version || earlier.contains(found), let raw = reader.byte() else {
             return nil
         }
-        return found == earlier ? Flags(rawValue: raw).subtracting(.cookie) : Flags(rawValue: raw)
+        return (found == 2 ? Flags(rawValue: raw).subtracting(.cookie) : Flags(rawValue: raw), found)
     }
 
     private static func variance(_ reader: inout OctetReader) -> Variance? {

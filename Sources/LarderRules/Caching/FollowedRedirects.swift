@@ -86,13 +86,14 @@ package struct FollowedRedirects {
             added.append("max-age=\(max(.zero, limit).wholeSeconds)")
             dropped.formUnion(["s-maxage", "immutable", "stale-while-revalidate", "stale-if-error"])
         }
-        guard !added.isEmpty else { return isAllowed }
+        guard !added.isEmpty || !dropped.isEmpty else { return isAllowed }
         dropped.formUnion(added.map { String($0.prefix { $0 != "=" }) })
         for name in [.cacheControl] + policy.targets where name == .cacheControl || fields.contains(name) {
             let kept = IgnoredRequest.members(of: fields[name] ?? "").filter { member in
                 !dropped.contains(FollowedRedirects.directive(member))
             }
-            fields[name] = (kept.map(String.init) + added).joined(separator: ", ")
+            let members = kept.map(String.init) + added
+            fields[name] = members.isEmpty ? nil : members.joined(separator: ", ")
         }
         return isAllowed
     }

@@ -35,7 +35,9 @@ package enum FresheningDecision: Sendable {
 package enum Freshening {
     /// Updates `stored`, which a 304 was matched to, with that response.
     ///
-    /// - Parameter request: the request that it answered, whose values count if `Vary` changes.
+    /// - Parameters:
+    ///   - response: as received, with the cookies it sets.
+    ///   - request: the request that it answered, whose values count if `Vary` changes.
     package static func freshen(
         _ stored: StoredResponse, with response: ResponseHead, to request: RequestHead, requestTime: Timestamp,
         responseTime: Timestamp, policy: CachePolicy
@@ -50,7 +52,8 @@ package enum Freshening {
             return StoredResponse(
                 requestMethod: stored.requestMethod, requestedRange: stored.requestedRange,
                 traces: stored.traces.union(policy.traces(of: request.fields).subtracting(.credentialBesideKey)),
-                variance: variance, status: stored.status, fields: fields, requestTime: requestTime,
+                place: stored.place, variance: variance, status: stored.status, fields: fields,
+                requestTime: requestTime,
                 responseTime: responseTime, contentLength: stored.contentLength, extent: stored.extent, policy: policy)
         }
         let updated = freshened(fields)
@@ -59,7 +62,10 @@ package enum Freshening {
             return obstacle == .authorization && !stored.requestWasAuthorized
                 ? .unstored(updated) : .discard(updated, obstacle)
         }
-        switch audience(of: update, beside: stored, to: request, at: responseTime, policy) {
+        let isOneUsers =
+            policy.personalField(of: request.fields) != nil
+            || response.fields.contains(.setCookie) && policy.isPersonal(.cookie)
+        switch isOneUsers ? audience(of: update, beside: stored, at: responseTime, policy) : .all {
         case .all: return .updated(updated)
         case .client: return .unstored(updated)
         case .clientBut(let shared):
@@ -76,14 +82,12 @@ package enum Freshening {
         case clientBut(Fields)
     }
 
-    /// An update may be its client's alone, whoever the stored response is for, if that has credentials, and the origin
-    /// does not say that others may use the update without asking. If it says nothing new about that, the update still
-    /// confirms what is stored.
+    /// An update may be its client's alone, whoever the stored response is for, if that has credentials or gets a cookie,
+    /// and the origin does not say that others may use the update without asking. If it says nothing new about that, the
+    /// update still confirms what is stored.
     private static func audience(
-        of update: Fields, beside stored: StoredResponse, to request: RequestHead, at now: Timestamp,
-        _ policy: CachePolicy
+        of update: Fields, beside stored: StoredResponse, at now: Timestamp, _ policy: CachePolicy
     ) -> Audience {
-        guard policy.personalField(of: request.fields) != nil else { return .all }
         let directives = policy.directives(of: update, isPersonal: true)
         let date = update.date(.date, now: now)
         let explicit = Freshness.explicit(update, directives, date: date, responseTime: now, policy: policy)
@@ -105,7 +109,7 @@ package enum Freshening {
 
     /// The fields of RFC 9110 §15.4.5, and others that say nothing of a client.
     private static let ofARepresentation: Set<FieldName> = [
-        .date, .age, .eTag, .lastModified, .vary, .contentLocation, .via, .connection, .keepAlive, "Server",
+        .date, .age, .eTag, .lastModified, .vary, .via, .connection, .keepAlive, "Server",
         .contentLength, .contentType, .contentEncoding,
     ]
 

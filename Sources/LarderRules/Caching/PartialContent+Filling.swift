@@ -63,7 +63,7 @@ extension PartialContent {
         guard case .parts(let held, let completeLength) = stored.extent, !held.isEmpty else {
             return .asItIs(.notPartial)
         }
-        guard let validator = strongValidator(stored) else { return .asItIs(.noStrongValidator) }
+        guard stored.place == nil, let validator = strongValidator(stored) else { return .asItIs(.noStrongValidator) }
         if stored.fields["Accept-Ranges"]?.lowercased() == "none" { return .asItIs(.noRanges) }
         guard request.method == .get, FieldSet(of: request.fields).isDisjoint(with: notFilled),
             Preconditions.ifRangeHolds(request.fields, for: stored)
@@ -98,7 +98,6 @@ extension PartialContent {
     /// The result of combining `stored` with `response` to a request for `filling`, provided that all content arrives.
     /// Nil unless it is exactly the requested part, of the same representation: octets are never combined on less
     /// evidence (RFC 9110 §15.3.7.3).
-    /// less (RFC 9110 §15.3.7.3).
     package static func filled(
         _ stored: StoredResponse, _ filling: Filling, by response: ResponseHead, contentLength: Int64?,
         to request: RequestHead, requestTime: Timestamp, responseTime: Timestamp, policy: CachePolicy
@@ -119,7 +118,9 @@ extension PartialContent {
     /// The response `stored`, a 200 or a 206 whose content was cut off after `count` octets; nil when the octets are of
     /// no use, because nothing could be appended to them.
     package static func cut(_ stored: StoredResponse, after count: Int64, policy: CachePolicy) -> StoredResponse? {
-        guard count > 0, strongValidator(stored) != nil, stored.fields["Accept-Ranges"]?.lowercased() != "none" else {
+        guard count > 0, stored.place == nil, strongValidator(stored) != nil,
+            stored.fields["Accept-Ranges"]?.lowercased() != "none"
+        else {
             return nil
         }
         let extent: StoredResponse.Extent
@@ -137,8 +138,8 @@ extension PartialContent {
         fields.remove(.contentLength)
         fields.remove(.contentRange)
         return StoredResponse(
-            requestMethod: stored.requestMethod, traces: stored.traces, variance: stored.variance, status: 200,
-            fields: fields, requestTime: stored.requestTime,
+            requestMethod: stored.requestMethod, traces: stored.traces, place: stored.place, variance: stored.variance,
+            status: 200, fields: fields, requestTime: stored.requestTime,
             responseTime: stored.responseTime, contentLength: count, extent: extent, standing: stored.standing,
             policy: policy)
     }

@@ -17,6 +17,9 @@ package enum CombineDecision: Sendable {
         case validator
         /// They name different lengths of the whole.
         case completeLength = "complete-length"
+        /// Redirects were followed to the stored response: they may lead elsewhere by now, where its tag means another
+        /// representation.
+        case place
     }
 }
 
@@ -27,6 +30,7 @@ package enum PartialContent {
         requestTime: Timestamp, responseTime: Timestamp, policy: CachePolicy
     ) -> CombineDecision {
         guard case .parts(let held, let heldLength) = stored.extent else { return .separate(.notPartial) }
+        guard stored.place == nil else { return .separate(.place) }
         guard response.status == 206, case .range(let range, let newLength) = ContentRange(response.fields),
             range.count == contentLength
         else { return .separate(.notAPart) }

@@ -112,7 +112,10 @@ extension StoredResponse {
             return directives.sMaxage != nil ? .sMaxage : nil
         }
 
-        /// Whether it has a validator.
-        package var hasValidator: Bool { eTag != nil || lastModified != nil }
+        /// Whether the origin can be asked if it has changed. The date of one user's representation says nothing of
+        /// another's, which may be older.
+        package var hasValidator: Bool { eTag != nil || validatesByDate }
+
+        package var validatesByDate: Bool { lastModified != nil && !isForOne }
     }
 }

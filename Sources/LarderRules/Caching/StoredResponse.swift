@@ -32,6 +32,9 @@ package final class StoredResponse: Sendable {
     /// The value of `Range` in the request, if that is why the response is partial.
     package let requestedRange: [UInt8]?
     package let traces: UserTraces
+    /// The URL it came from, where redirects were followed there; nil for the requested one. Its validators are about
+    /// that URL, and its octets are never combined with others.
+    package let place: String?
     package let variance: Variance
     package let status: Status
     /// The stored header section: without hop-by-hop fields, and those that the origin or the configuration excludes
@@ -49,7 +52,7 @@ package final class StoredResponse: Sendable {
 
     /// Makes a stored response of its parts, as a store returns them. `fields` are reduced to those that may be stored.
     package init(
-        requestMethod: Method = .get, requestedRange: [UInt8]? = nil, traces: UserTraces = [],
+        requestMethod: Method = .get, requestedRange: [UInt8]? = nil, traces: UserTraces = [], place: String? = nil,
         variance: Variance = .none, status: Status, fields: Fields, requestTime: Timestamp, responseTime: Timestamp,
         contentLength: Int64? = nil, extent: Extent? = nil, standing: Standing = .asReceived, policy: CachePolicy
     ) {
@@ -59,6 +62,7 @@ package final class StoredResponse: Sendable {
         // A shared cache does not keep the field.
         let traces = fields.contains(.setCookie) ? traces.union(.cookie) : traces
         self.traces = traces
+        self.place = place
         self.status = status
         let (kept, date) = StoredResponse.kept(fields, directives, responseTime, policy)
         self.fields = kept
@@ -79,15 +83,17 @@ package final class StoredResponse: Sendable {
 
     /// Makes a stored response of a response to `request`.
     ///
-    /// - Parameter contentLength: the octets of content received, if all have been.
+    /// - Parameters:
+    ///   - place: the URL that redirects were followed to; nil for the requested one.
+    ///   - contentLength: the octets of content received, if all have been.
     package convenience init(
-        _ response: ResponseHead, to request: RequestHead, requestTime: Timestamp, responseTime: Timestamp,
-        contentLength: Int64? = nil, policy: CachePolicy
+        _ response: ResponseHead, to request: RequestHead, from place: String? = nil, requestTime: Timestamp,
+        responseTime: Timestamp, contentLength: Int64? = nil, policy: CachePolicy
     ) {
         self.init(
             requestMethod: request.method,
             requestedRange: response.status == 206 ? request.fields.withFirst(.range) { Array($0) } : nil,
-            traces: policy.traces(of: request.fields),
+            traces: policy.traces(of: request.fields), place: place,
             variance: policy.variance(of: response.fields, to: request.fields),
             status: response.status, fields: response.fields, requestTime: requestTime, responseTime: responseTime,
             contentLength: contentLength, policy: policy)
@@ -97,7 +103,8 @@ package final class StoredResponse: Sendable {
     /// origin's status.
     package func counting(as status: Status, policy: CachePolicy) -> StoredResponse {
         StoredResponse(
-            requestMethod: requestMethod, requestedRange: requestedRange, traces: traces, variance: variance,
+            requestMethod: requestMethod, requestedRange: requestedRange, traces: traces, place: place,
+            variance: variance,
             status: status, fields: fields, requestTime: requestTime, responseTime: responseTime,
             contentLength: contentLength, extent: extent, standing: standing, policy: policy)
     }
@@ -105,7 +112,8 @@ package final class StoredResponse: Sendable {
     /// The same response with another standing.
     package func marked(_ standing: Standing, policy: CachePolicy) -> StoredResponse {
         StoredResponse(
-            requestMethod: requestMethod, requestedRange: requestedRange, traces: traces, variance: variance,
+            requestMethod: requestMethod, requestedRange: requestedRange, traces: traces, place: place,
+            variance: variance,
             status: status, fields: fields, requestTime: requestTime, responseTime: responseTime,
             contentLength: contentLength, extent: extent, standing: standing, policy: policy)
     }
@@ -161,7 +169,8 @@ extension StoredResponse {
     package func complete(length: Int64, policy: CachePolicy) -> StoredResponse {
         if contentLength == length { return self }
         return StoredResponse(
-            requestMethod: requestMethod, requestedRange: requestedRange, traces: traces, variance: variance,
+            requestMethod: requestMethod, requestedRange: requestedRange, traces: traces, place: place,
+            variance: variance,
             status: status, fields: fields, requestTime: requestTime, responseTime: responseTime,
             contentLength: length, standing: standing, policy: policy)
     }

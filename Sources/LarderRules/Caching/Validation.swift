@@ -7,15 +7,21 @@ package enum Validation {
     /// Turns `request`, which is about to be forwarded, into one that validates `stored` (§4.3.1).
     /// The client's own conditions are replaced by ours: its tags may name responses that are not stored here, and a
     /// 304 for those could not be told from one for ours. The client's conditions are evaluated against the result.
-    package static func makeConditional(_ request: inout Fields, for stored: StoredResponse) {
+    ///
+    /// - Parameter place: the URL that the request is sent to, once redirects were followed. Without conditions of ours
+    ///   it is asked for another URL than the stored response came from.
+    package static func makeConditional(
+        _ request: inout Fields, for stored: StoredResponse, at place: String? = nil
+    ) {
         request.remove(.ifNoneMatch)
         request.remove(.ifModifiedSince)
         request.remove(.ifRange)
+        guard stored.place == place else { return }
         if let eTag = stored.facts.eTag {
             eTag.octets.withUnsafeBytes { request.append(.ifNoneMatch, bytes: $0) }
         }
         // Parts are combined by their tag alone where there is one: a date is only as precise as a clock's second.
-        guard stored.facts.lastModified != nil, stored.facts.eTag == nil || !request.contains(.range) else { return }
+        guard stored.facts.validatesByDate, stored.facts.eTag == nil || !request.contains(.range) else { return }
         stored.fields.withFirst(.lastModified) { request.append(.ifModifiedSince, bytes: $0) }
     }
 
@@ -59,7 +65,10 @@ extension Validation {
     package static func match(
         _ response: Fields, request: Fields, candidates: [StoredResponse], validated: Int
     ) -> ValidationMatch {
-        let initialSet = candidates.indices.filter { $0 == validated || candidates[$0].variance.matches(request) }
+        let place = candidates[validated].place
+        let initialSet = candidates.indices.filter { index in
+            index == validated || candidates[index].variance.matches(request) && candidates[index].place == place
+        }
         if let tag = response.entityTag {
             let matching = initialSet.filter { index in
                 guard let stored = candidates[index].facts.eTag else { return false }

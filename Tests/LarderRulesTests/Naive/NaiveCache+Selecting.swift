@@ -180,7 +180,8 @@ extension NaiveCache {
                 }
             }
         }
-        let hasValidator = entry.response.only("etag") != nil || date(entry.response, "last-modified") != nil
+        let hasValidator =
+            entry.response.only("etag") != nil || date(entry.response, "last-modified") != nil && !isForOne(entry)
         if request.method == "HEAD" || !hasValidator { return orRefuse("forward \(reason) \(name)") }
         return orRefuse("validate \(reason) \(name)")
     }

@@ -7,7 +7,7 @@ extension NaiveCache {
         let tag = entry.response.only("etag")
         if let tag { lines.append("if-none-match: " + tag) }
         if let modified = entry.response.only("last-modified"), dates[modified] != nil,
-            tag == nil || !request.has("range")
+            tag == nil || !request.has("range"), !isForOne(entry)
         {
             lines.append("if-modified-since: " + modified)
         }
@@ -78,14 +78,15 @@ extension NaiveCache {
     ) -> (String, NaiveMessage) {
         var update = response
         if policy.isShared { update.drop(["set-cookie"]) }
-        guard policy.isShared, request.isPersonal(policy) else { return ("kept", update) }
+        let setsCookie = response.has("set-cookie")
+        guard policy.isShared, setsCookie || request.isPersonal(policy) else { return ("kept", update) }
         let alone = NaiveEntry(
             request: request, response: update, requestTime: responseTime, responseTime: responseTime,
-            vary: nil, wasAuthorized: false)
+            vary: nil, wasAuthorized: false, setCookie: setsCookie)
         guard isForOne(alone) else { return ("kept", update) }
         let new = update.headers.filter { name, value in
             let isKnown = [
-                "date", "age", "etag", "last-modified", "vary", "content-location", "via", "connection", "keep-alive",
+                "date", "age", "etag", "last-modified", "vary", "via", "connection", "keep-alive",
                 "server", "content-length", "content-type", "content-encoding",
             ].contains(name)
             return !isKnown && !entry.response.all(name).contains(value)
