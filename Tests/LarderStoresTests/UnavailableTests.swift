@@ -53,6 +53,34 @@ struct UnavailableTests {
         }
     }
 
+    @Test func `a read that fails is no damage, and a file that ends early is`() async throws {
+        try await staysStored { (store, content, _) async throws in
+            // The first page of a process cannot be read by anybody: EIO, as from a failing disk.
+            let descriptor = open("/proc/self/mem", O_RDONLY | O_CLOEXEC)
+            #expect(throws: DiskFailure(errno: EIO, operation: "read it")) {
+                try readChunk(descriptor, at: 0, count: 10, path: "it")
+            }
+            let reader = StoredContent(
+                descriptor: descriptor, length: content.length, blocks: BlockDigests(nil), digest: content.digest,
+                core: store.core)
+            await #expect(throws: StoreUnavailable.self) { try await reader.read(at: 0, count: 10) }
+            let empty = open("/dev/null", O_RDONLY | O_CLOEXEC)
+            #expect(try readChunk(empty, at: 0, count: 10, path: "it") == nil)
+            close(empty)
+        }
+    }
+
+    @Test func `a list says that it is not whole`() async throws {
+        try await staysStored { (store, _, _) async throws in
+            try await store.refusingReads { () async throws in
+                await #expect(throws: StoreUnavailable.self) {
+                    try await store.wholeList(after: nil, limit: 10, where: EntityMatch())
+                }
+            }
+            #expect(try await store.wholeList(after: nil, limit: 10, where: EntityMatch()).count == 1)
+        }
+    }
+
     @Test(arguments: [true, false])
     func `nothing is missing because too many reads wait`(isCommitted: Bool) async throws {
         let directory = TemporaryDirectory()

@@ -60,7 +60,7 @@ final class SegmentFiles: Sendable {
             if !isNamed(found) { opened.withLock { $0[place.segment] = nil } }
             file = found
         }
-        return file?.read(at: place.offset, count: Int(place.length))
+        return try file?.read(at: place.offset, count: Int(place.length))
     }
 
     /// Whether the name of a segment still leads to this file.
@@ -105,7 +105,9 @@ final class SegmentFile: Sendable {
         return (Int64(status.st_size), Int64(status.st_blocks) * 512)
     }
 
-    func read(at offset: Int64, count: Int) -> ContentChunk? { readChunk(descriptor, at: offset, count: count) }
+    func read(at offset: Int64, count: Int) throws(DiskFailure) -> ContentChunk? {
+        try readChunk(descriptor, at: offset, count: count, path: path)
+    }
 
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DiskFailure) {
         try writeAll(bytes, to: descriptor, at: offset, path: path)
