@@ -48,7 +48,7 @@ struct ArchiveScenarios {
     }
 
     /// The summary of an archive, which is plain text in it.
-    private func summary(_ archive: [UInt8]) throws -> JSONValue {
+    func summary(_ archive: [UInt8]) throws -> JSONValue {
         let name = try #require(archive.firstRange(of: Array("summary.json".utf8)))
         let start = name.lowerBound + 512
         return try JSONValue(parsing: Array(archive[start...].prefix { $0 != 0 }))

@@ -90,6 +90,8 @@ package enum ArchivedLine: Sendable {
     case partial
     /// Replaced, removed or damaged since it was listed.
     case gone
+    /// The store cannot read it just now.
+    case unreadable
 }
 
 extension Proxy {
@@ -99,7 +101,7 @@ extension Proxy {
     /// The stored response of a line, for an archive.
     package func archived(_ line: EntityListing, includesPrivate: Bool) async -> ArchivedLine {
         guard let diskTier, let uri = ResourceURL(line.key.url).target else { return .gone }
-        let records = (try? await diskTier.store.read(line.key)) ?? []
+        guard let records = try? await diskTier.store.read(line.key) else { return .unreadable }
         let service = configuration.router.table.named(line.key.service) ?? configuration.router.table.unclaimed
         let method = ContentMark.split(line.key.url).mark?.method ?? .get
         let partition = Larder.Partition(line.key.partition)
