@@ -22,7 +22,7 @@ final class EntityExport: OwnContent, @unchecked Sendable {
     private struct Counts {
         var entities = 0
         var bytes: Int64 = 0
-        var personal = 0
+        var personal: [PersonalReason: Int] = [:]
         var partial = 0
         var damaged = 0
         var unreadable = 0
@@ -106,7 +106,7 @@ final class EntityExport: OwnContent, @unchecked Sendable {
         switch await proxy.archived(line, includesPrivate: includesPrivate) {
         case .gone: break
         case .unreadable: counts.add(.unreadable)
-        case .personal: counts.personal += 1
+        case .personal(let reason): counts.personal[reason, default: 0] += 1
         case .partial: counts.partial += 1
         case .entity(let entity, let reference): await begin(entity, reference)
         }
@@ -193,11 +193,16 @@ final class EntityExport: OwnContent, @unchecked Sendable {
     }
 
     private var summary: JSONValue {
-        [
+        var reasons = JSONObject()
+        for reason in PersonalReason.allCases {
+            if let count = counts.personal[reason] { reasons[reason.rawValue] = .integer(count) }
+        }
+        return [
             "entities": .integer(counts.entities), "bytes": .integer(counts.bytes),
             "leftOut": [
-                "private": .integer(counts.personal), "partial": .integer(counts.partial),
+                "private": .integer(counts.personal.values.reduce(0, +)), "partial": .integer(counts.partial),
                 "damaged": .integer(counts.damaged), "unreadable": .integer(counts.unreadable),
+                "privateBecause": .object(reasons),
             ],
         ]
     }

@@ -62,6 +62,13 @@ struct ExportOutcome {
     private(set) var remarks: [String] = []
     private(set) var exitStatus: Int32 = 0
 
+    private static let reasons = [
+        ("partition", "are in users' partitions"), ("origin", "are the origin's `private` or set a cookie"),
+        ("credentials", "were sent to a request with credentials"),
+        ("configured", "are at URLs to which the configuration adds credentials"),
+        ("url", "have a secret in the URL"), ("refused", "are not for clients any more"),
+    ]
+
     init(_ summary: JSONValue) {
         func note(_ name: String, _ words: String) -> Bool {
             guard let count = summary["leftOut"]?[name]?.int, count > 0 else { return false }
@@ -69,6 +76,10 @@ struct ExportOutcome {
             return true
         }
         let hasPrivate = note("private", "that may be one user's alone were left out; --private includes them")
+        let reasons = ExportOutcome.reasons.compactMap { name, words in
+            (summary["leftOut"]?["privateBecause"]?[name]?.int).map { "\(Quantity.count($0)) \(words)" }
+        }
+        if hasPrivate, !reasons.isEmpty { remarks.append("of those, " + reasons.joined(separator: "; ")) }
         let hasDamaged = note("damaged", "were damaged on disk and left out")
         let hasUnreadable = note(
             "unreadable", "could not be read and were left out; they are still stored: export again, and see the log")
