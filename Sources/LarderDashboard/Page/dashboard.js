@@ -71,6 +71,9 @@ function showRefused({ latest }) {
 const troubleOf = ({ state, openUntil }) => (state === "open" && !openUntil ? "failed; the next request tries it again"
   : { open: "left alone, as it fails", halfOpen: "being tried again", paused: "asks to wait" }[state]);
 
+const lastErrorOf = ({ lastError, lastErrorAt }) =>
+  lastError && lastErrorAt ? `${lastError} (${new Date(lastErrorAt).toLocaleString()})` : lastError;
+
 function healthOf(service, upstreams) {
   if (service.offline) return element("td", "offline", "warn-text");
   const { origin, protocol } = new URL(service.baseURL);
@@ -79,7 +82,7 @@ function healthOf(service, upstreams) {
   if (!line) return element("td", "not asked yet", "quiet");
   const trouble = troubleOf(line);
   if (!trouble) return element("td", "well", "good-text");
-  return holding("td", "long bad-text", trouble, element("span", line.lastError, "sub"));
+  return holding("td", "long bad-text", trouble, element("span", lastErrorOf(line), "sub"));
 }
 
 // A name of its own, where there is one: below a path, a page would not find its styles.
@@ -112,7 +115,7 @@ function showOrigins(status) {
     element("td", line.origin, "long place"), element("td", count(line.requests), "number"),
     element("td", count(line.failures), "number" + (line.failures ? " warn-text" : "")),
     element("td", line.active + " + " + line.idle + " idle", "number"), element("td", count(line.waiting), "number"),
-    element("td", [troubleOf(line), line.lastError].filter(Boolean).join(": "), "long quiet"),
+    element("td", [troubleOf(line), lastErrorOf(line)].filter(Boolean).join(": "), "long quiet"),
   ]), "None has been asked yet.");
 }
 
