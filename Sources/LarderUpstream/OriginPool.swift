@@ -25,7 +25,7 @@ final class OriginPool {
     private var lastNumber = 0
     private var requests: UInt64 = 0
     private var failures: UInt64 = 0
-    private var lastError: String?
+    private var lastError: (text: String, at: Int64)?
     /// Whether an idle connection was found to have received unsolicited octets.
     private var hasHeardUnasked = false
 
@@ -42,7 +42,8 @@ final class OriginPool {
     var statistics: UpstreamStatistics {
         UpstreamStatistics(
             origin: "\(origin)", active: machine.activeCount, idle: machine.idleCount, waiting: machine.waitingCount,
-            requests: requests, failures: failures, lastError: lastError)
+            requests: requests, failures: failures, lastError: lastError?.text,
+            sinceLastError: lastError.map { .nanoseconds(now - $0.at) })
     }
 
     // MARK: Requests
@@ -93,8 +94,12 @@ final class OriginPool {
     }
 
     func noteFailure(_ error: UpstreamError) {
+        noteFailure("\(error)")
+    }
+
+    private func noteFailure(_ text: String) {
         failures += 1
-        lastError = "\(error)"
+        lastError = (text, now)
     }
 
     // MARK: Connections
@@ -121,8 +126,8 @@ final class OriginPool {
     /// belong to its requests either, so each request gets a connection of its own for a while.
     private func distrust() {
         hasHeardUnasked = false
-        lastError = "\(origin) sent a response that answers no request; for now, each request gets its own connection"
-        failures += 1
+        noteFailure(
+            "\(origin) sent a response that answers no request; for now, each request gets its own connection")
         perform(machine.distrusted(now: now, limits: limits))
     }
 

@@ -76,22 +76,27 @@ package struct UpstreamStatistics: Sendable {
     package let active, idle, waiting: Int
     package let requests, failures: UInt64
     package let lastError: String?
+    /// How long ago that was.
+    package let sinceLastError: Duration?
 
     package init(
         origin: String, active: Int = 0, idle: Int = 0, waiting: Int = 0, requests: UInt64 = 0, failures: UInt64 = 0,
-        lastError: String? = nil
+        lastError: String? = nil, sinceLastError: Duration? = nil
     ) {
         self.origin = origin
         (self.active, self.idle, self.waiting) = (active, idle, waiting)
         (self.requests, self.failures) = (requests, failures)
         self.lastError = lastError
+        self.sinceLastError = sinceLastError
     }
 
     /// The sum of two loops' statistics about the same origin.
     package func adding(_ other: UpstreamStatistics) -> UpstreamStatistics {
-        UpstreamStatistics(
+        let isOlder = other.sinceLastError.map { theirs in sinceLastError.map { theirs < $0 } ?? true } ?? false
+        let latest = isOlder ? other : self
+        return UpstreamStatistics(
             origin: origin, active: active + other.active, idle: idle + other.idle, waiting: waiting + other.waiting,
             requests: requests + other.requests, failures: failures + other.failures,
-            lastError: lastError ?? other.lastError)
+            lastError: latest.lastError, sinceLastError: latest.sinceLastError)
     }
 }

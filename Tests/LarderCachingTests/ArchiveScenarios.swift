@@ -48,7 +48,7 @@ struct ArchiveScenarios {
     }
 
     /// The summary of an archive, which is plain text in it.
-    private func summary(_ archive: [UInt8]) throws -> JSONValue {
+    func summary(_ archive: [UInt8]) throws -> JSONValue {
         let name = try #require(archive.firstRange(of: Array("summary.json".utf8)))
         let start = name.lowerBound + 512
         return try JSONValue(parsing: Array(archive[start...].prefix { $0 != 0 }))
@@ -150,6 +150,42 @@ struct ArchiveScenarios {
             #expect(summary["entities"]?.int == (isDenied ? 0 : 1), "\(summary)")
             #expect(summary["leftOut"]?["private"]?.int == (isDenied ? 2 : 1))
             #expect(try self.summary(try await exported(scene, "&private=true"))["entities"]?.int == 2)
+        }
+    }
+
+    @Test func `a variable in a field of one block leaves out what gets that field, and nothing else`() async throws {
+        try await Scenario.run(onDisk: true) { settings, origin in
+            settings.admin.token = Secret("token")
+            var tenant = VariableSettings()
+            tenant.name = "tenant"
+            tenant.value = Secret("anna")
+            tenant.initial = tenant.value
+            settings.variables = [tenant]
+            settings.add("api", at: origin.url("/")) { service in
+                service.configure {
+                    $0.pattern.match = "/own/**"
+                    $0.headers = [HeaderEdit(name: "X-Tenant", value: Secret([.variable("tenant")]))]
+                }
+                service.configure {
+                    $0.pattern.match = "/moved/**"
+                    $0.followRedirects = true
+                }
+            }
+        } _: { (scene) async throws in
+            scene.origin.answer { request in
+                request.target.hasPrefix("/moved")
+                    ? .response(301, Self.fresh, "Location: /own/b")
+                    : .ok(Self.fresh, content: "for \(request["X-Tenant"] ?? "all")")
+            }
+            for path in ["/a", "/own/a", "/moved/a"] { _ = try await scene.get(path) }
+            let archive = try await exported(scene)
+            let summary = try summary(archive)
+            #expect(summary["entities"]?.int == 1, "\(summary)")
+            #expect(summary["leftOut"]?["privateBecause"] == ["credentials": 2])
+            #expect(archive.firstRange(of: Array("for all".utf8)) != nil)
+            #expect(archive.firstRange(of: Array("anna".utf8)) == nil)
+            try await scene.reload { $0.services[0].configure[0].pattern.match = "/**" }
+            #expect(try self.summary(try await exported(scene))["leftOut"]?["privateBecause"]?["configured"]?.int == 1)
         }
     }
 

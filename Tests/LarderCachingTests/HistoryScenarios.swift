@@ -212,7 +212,7 @@ struct HistoryScenarios {
     @Test func `without a history there is advice, and transformed content is for operators`() async throws {
         try await run { service in
             var block = ConfigureBlock()
-            block.pattern.match = try? GlobPattern("/none/**")
+            block.pattern.match = "/none/**"
             block.history = 0
             service.configure = [block]
             service.standardTransformers = [.json]

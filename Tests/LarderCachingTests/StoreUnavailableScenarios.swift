@@ -166,4 +166,32 @@ struct StoreUnavailableScenarios {
             #expect(scene.origin.seen.count == 3)
         }
     }
+
+    @Test func `an export tells what could not be read from what is damaged`() async throws {
+        let archives = ArchiveScenarios()
+        try await archives.run { (scene) async throws in
+            scene.origin.answer { _ in .ok(Self.fresh, content: Self.content) }
+            _ = try await scene.get("/a")
+            try await scene.restart()
+            func left() async throws -> JSONValue { try archives.summary(try await archives.exported(scene)) }
+            try await Self.withoutFiles(in: scene) {
+                let summary = try await left()
+                #expect(summary["entities"]?.int == 0)
+                #expect(summary["leftOut"]?["unreadable"]?.int == 1)
+                #expect(summary["leftOut"]?["damaged"]?.int == 0)
+            }
+            #expect(try await left()["entities"]?.int == 1)
+            // Nobody knows how much of a list is missing.
+            let store = try #require(scene.proxy.diskTier).store
+            try await store.refusingReads { () async throws in
+                let client = try await scene.client("the operator")
+                try await client.write(
+                    Array(
+                        "GET /-/export?match=** HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer token\r\n\r\n".utf8
+                    ))
+                let cut = try await client.response().cut
+                #expect(cut != nil)
+            }
+        }
+    }
 }

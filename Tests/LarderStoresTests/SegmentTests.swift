@@ -290,4 +290,23 @@ struct SegmentTests {
         let place = try #require(SegmentPlace(segment: 1, offset: 32_768, length: Int64(Self.size)))
         #expect(try owned.read(place)?.withBytes { Array($0) } == octets)
     }
+
+    @Test func `content that could not be read where it is is stored elsewhere when it comes again`() async throws {
+        let directory = TemporaryDirectory()
+        let log = EventLog()
+        let store = try openStore(directory, log: log)
+        await fill(store, 0..<3)
+        let place = try #require(SegmentPlace(segment: 1, offset: 0, length: Int64(Self.size)))
+        let first = try #require(try store.core.segments.read(place)?.withBytes { Array($0) })
+        let number = try #require((0..<3).first { expected($0) == first })
+        store.core.segments.noteUnread(place)
+        for _ in 0..<2 {
+            store.put(key("\(number)"), first)
+            await store.flush()
+        }
+        #expect(await whole(store, 0..<3) == 3)
+        #expect(room(directory) > 3 * 32_768)
+        #expect(store.statistics.damaged == 0)
+        await store.close()
+    }
 }

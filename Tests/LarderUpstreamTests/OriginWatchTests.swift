@@ -86,6 +86,29 @@ struct OriginWatchTests {
             bench.events.values == [.stopped(origin, error: "connection_refused: No."), .recovered(origin)])
     }
 
+    @Test func `it is known when an origin failed last`() {
+        var bench = Bench()
+        bench.fail(bench.request())
+        bench.now += 2_000_000_000
+        bench.fail(bench.request(), .connectionTimeout)
+        bench.now += 3_000_000_000
+        let report = bench.report.first
+        #expect(report?.sinceLastError == .seconds(3))
+        #expect(report?.lastError?.hasPrefix("connection_timeout") == true)
+    }
+
+    @Test func `the last error of several loops is the latest, with its time`() {
+        let early = UpstreamStatistics(origin: "a", failures: 2, lastError: "early", sinceLastError: .seconds(9))
+        let late = UpstreamStatistics(origin: "a", failures: 1, lastError: "late", sinceLastError: .seconds(1))
+        let none = UpstreamStatistics(origin: "a")
+        for sum in [early.adding(late), late.adding(early), none.adding(early).adding(late)] {
+            #expect(sum.lastError == "late")
+            #expect(sum.sinceLastError == .seconds(1))
+        }
+        #expect(early.adding(none).lastError == "early")
+        #expect(none.adding(none).sinceLastError == nil)
+    }
+
     @Test func `one who has the origin asked in any case is let through, and alone`() {
         let bench = Bench()
         for _ in 0..<2 { bench.fail(bench.request()) }

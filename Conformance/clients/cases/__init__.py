@@ -28,6 +28,7 @@ MODULES = [
     "page",
     "pages",
     "dashboard",
+    "dashboard_names",
     "guides",
     "schema",
     "commands",

@@ -156,8 +156,10 @@ def key(context):
     expect_in("certutil -L", done.stdout.decode(), "what it advises")
     expect(keys[0].exists(), "the key is gone, and with it what tells which certificates are Larder's")
     done = subprocess.run(
-        untrust, env=context.environment(HOME="/nowhere"), capture_output=True, check=False)
-    expect_equal(done.returncode, 0, "exit status of larder untrust")
+        [*untrust, "--force"], env=home | {"PATH": f"{certutil.parent}:{home['PATH']}"}, capture_output=True,
+        check=False)
+    expect_equal(done.returncode, 0, "exit status of larder untrust --force")
+    expect_in(f"certutil -D -d sql:{database.parent}", done.stdout.decode(), "how to remove what is left")
     expect(not keys[0].exists(), "the key is still there")
     code, _ = scene.curl("--cacert", context.directory / "ca.pem")
     expect_equal(code, 0, "without a CA everything passes unseen")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An origin that dies and comes back, and what its clients get meanwhile."""
 
+import datetime
 import time
 
 from harness.case import case, expect, expect_equal, expect_in
@@ -37,6 +38,9 @@ def outage(context):
     expect_in("circuit-open", fields["cache-status"], "Cache-Status")
     line = daemon.status()["upstreams"][0]
     expect(line["state"] in ("open", "halfOpen"), f"the state of the origin: {line}")
+    failed = datetime.datetime.fromisoformat(line["lastErrorAt"])
+    ago = datetime.datetime.now(datetime.timezone.utc) - failed
+    expect(ago.total_seconds() < 60, f"the time of the last failure: {line}")
     expect(daemon.status()["upstream"]["requests"] < 20, "the dead origin was asked again and again")
     expect_equal(daemon.log().count("an origin fails and is left alone"), 1, "lines in the log")
 

@@ -22,9 +22,25 @@ final class EntityExport: OwnContent, @unchecked Sendable {
     private struct Counts {
         var entities = 0
         var bytes: Int64 = 0
-        var personal = 0
+        var personal: [PersonalReason: Int] = [:]
         var partial = 0
         var damaged = 0
+        var unreadable = 0
+
+        /// Counts an entity that is left out.
+        mutating func add(_ flaw: Flaw) {
+            switch flaw {
+            case .damaged: damaged += 1
+            case .unreadable: unreadable += 1
+            }
+        }
+    }
+
+    /// Why content is not exported.
+    private enum Flaw {
+        case damaged
+        /// The store cannot read it just now, and may another time.
+        case unreadable
     }
 
     /// An entity whose content is being sent.
@@ -35,7 +51,7 @@ final class EntityExport: OwnContent, @unchecked Sendable {
         let content: LarderStores.StoredContent
         let hashing = ContentDigest.Hashing()
         var offset: Int64 = 0
-        var isDamaged = false
+        var flaw: Flaw?
     }
 
     private let proxy: Proxy
@@ -72,16 +88,16 @@ final class EntityExport: OwnContent, @unchecked Sendable {
             phase = .entities
             add("archive.json", beginning.pretty, modified: proxy.now.seconds)
         } else {
-            while octets.count < EntityExport.piece, phase != .ended { await goOn() }
+            while octets.count < EntityExport.piece, phase != .ended { try await goOn() }
         }
         guard !octets.isEmpty else { return nil }
         defer { octets.removeAll(keepingCapacity: true) }
         return ContentChunk(octets)
     }
 
-    private func goOn() async {
+    private func goOn() async throws {
         if sending != nil { return await goOnWithContent() }
-        guard let line = await nextLine() else {
+        guard let line = try await nextLine() else {
             phase = .ended
             add("summary.json", summary.pretty, modified: proxy.now.seconds)
             octets += Tar.end
@@ -89,15 +105,17 @@ final class EntityExport: OwnContent, @unchecked Sendable {
         }
         switch await proxy.archived(line, includesPrivate: includesPrivate) {
         case .gone: break
-        case .personal: counts.personal += 1
+        case .unreadable: counts.add(.unreadable)
+        case .personal(let reason): counts.personal[reason, default: 0] += 1
         case .partial: counts.partial += 1
         case .entity(let entity, let reference): await begin(entity, reference)
         }
     }
 
-    private func nextLine() async -> EntityListing? {
+    /// Throws where the list cannot be read: nobody knows then what is missing, and the archive is not whole.
+    private func nextLine() async throws -> EntityListing? {
         if lines.isEmpty, !isAtEnd {
-            let page = await diskTier.store.list(after: row, limit: EntityExport.page, where: match)
+            let page = try await diskTier.store.wholeList(after: row, limit: EntityExport.page, where: match)
             isAtEnd = page.count < EntityExport.page
             row = page.last?.row
             lines = page[...]
@@ -107,10 +125,13 @@ final class EntityExport: OwnContent, @unchecked Sendable {
 
     /// Adds the head of an entity; its content follows.
     private func begin(_ entity: ArchivedEntity, _ reference: ContentReference) async {
-        guard let content = try? await diskTier.store.openContent(reference) else {
-            counts.damaged += 1
-            return
+        let opened: LarderStores.StoredContent?
+        do {
+            opened = try await diskTier.store.openContent(reference)
+        } catch {
+            return counts.add(.unreadable)
         }
+        guard let content = opened else { return counts.add(.damaged) }
         number += 1
         let digits = String(number)
         let name = "entities/" + String(repeating: "0", count: max(0, 8 - digits.count)) + digits
@@ -130,26 +151,29 @@ final class EntityExport: OwnContent, @unchecked Sendable {
             return end(current)
         }
         let count = min(left, Int64(EntityExport.piece))
-        let chunk = current.isDamaged ? nil : try? await current.content.read(at: current.offset, count: Int(count))
-        if let chunk, chunk.count > 0 {
+        guard current.flaw == nil else { return leaveOut(count, current.flaw) }
+        do {
+            let chunk = try await current.content.read(at: current.offset, count: Int(count))
+            guard let chunk else { return leaveOut(count, .damaged) }
             chunk.withBytes { bytes in
                 current.hashing.update(bytes)
                 octets += bytes
             }
             sending?.offset += Int64(chunk.count)
-        } else {
-            // Its length has been sent: the rest is zeros, and without digests nobody takes it.
-            octets += [UInt8](repeating: 0, count: Int(count))
-            sending?.offset += count
-            sending?.isDamaged = true
+        } catch {
+            leaveOut(count, .unreadable)
         }
     }
 
+    /// The length of the content has been sent: the rest is zeros, and without digests nobody takes it.
+    private func leaveOut(_ count: Int64, _ flaw: Flaw?) {
+        octets += [UInt8](repeating: 0, count: Int(count))
+        sending?.offset += count
+        sending?.flaw = flaw
+    }
+
     private func end(_ sent: Sending) {
-        guard !sent.isDamaged else {
-            counts.damaged += 1
-            return
-        }
+        if let flaw = sent.flaw { return counts.add(flaw) }
         let sums = ArchivedEntity.sums(sent.name, head: sent.head, content: sent.hashing.finish())
         add(sent.name + ".sha256", sums, modified: sent.modified)
         counts.entities += 1
@@ -169,11 +193,16 @@ final class EntityExport: OwnContent, @unchecked Sendable {
     }
 
     private var summary: JSONValue {
-        [
+        var reasons = JSONObject()
+        for reason in PersonalReason.allCases {
+            if let count = counts.personal[reason] { reasons[reason.rawValue] = .integer(count) }
+        }
+        return [
             "entities": .integer(counts.entities), "bytes": .integer(counts.bytes),
             "leftOut": [
-                "private": .integer(counts.personal), "partial": .integer(counts.partial),
-                "damaged": .integer(counts.damaged),
+                "private": .integer(counts.personal.values.reduce(0, +)), "partial": .integer(counts.partial),
+                "damaged": .integer(counts.damaged), "unreadable": .integer(counts.unreadable),
+                "privateBecause": .object(reasons),
             ],
         ]
     }

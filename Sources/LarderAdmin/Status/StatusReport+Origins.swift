@@ -9,12 +9,16 @@ import LarderUpstream
 extension StatusReport {
     func json(of line: UpstreamStatistics) -> JSONValue {
         let trouble = troubledOrigins[line.origin]
+        // The error and its time are of one failure.
+        let (lastError, since) =
+            trouble?.lastError.map { ($0, trouble?.sinceLastError) } ?? (line.lastError, line.sinceLastError)
         func time(_ remaining: Duration?) -> JSONValue { remaining.map { .time(now + $0) } ?? .null }
         return [
             "origin": .string(line.origin), "active": .integer(line.active), "idle": .integer(line.idle),
             "waiting": .integer(line.waiting), "requests": .integer(line.requests),
             "failures": .integer(line.failures),
-            "lastError": (trouble?.lastError ?? line.lastError).map { .string($0) } ?? .null,
+            "lastError": lastError.map { .string($0) } ?? .null,
+            "lastErrorAt": since.map { .time(now - $0) } ?? .null,
             "state": .string((trouble?.state ?? .closed).rawValue), "openUntil": time(trouble?.openFor),
             "retryAfterUntil": time(trouble?.pausedFor),
             "consecutiveFailures": .integer(trouble?.consecutiveFailures ?? 0),

@@ -13,7 +13,8 @@ struct Export: ParsableCommand {
             content and `entities/N.sha256` with the digests of both. Responses that may be one user's alone are left \
             out, and counted: those in partitions, those the origin calls private or gave to credentials, and URLs \
             with secrets. FILE is written under another name and takes its own when it is whole. With nothing to \
-            write it is left as it is, and the exit status is 2.
+            write it is left as it is, and the exit status is 2. It is 1 where something could not be read just now, \
+            which is missing in FILE.
             """)
 
     @Argument(help: "Which resources: /users/*, https://api.github.com/**; ** for all.")
@@ -50,16 +51,44 @@ struct Export: ParsableCommand {
             for name in summary.object?.names ?? [] { answer[name] = summary[name] }
             client.show(.object(answer), text: Outline.text)
         }
-        func left(_ name: String, _ words: String) -> Bool {
+        let outcome = ExportOutcome(summary)
+        for remark in outcome.remarks { Terminal.writeError("larder: \(remark)") }
+        if outcome.exitStatus != 0 { throw ExitCode(outcome.exitStatus) }
+    }
+}
+
+/// The outcome of an export, by its summary: the remarks for people, and the exit status.
+struct ExportOutcome {
+    private(set) var remarks: [String] = []
+    private(set) var exitStatus: Int32 = 0
+
+    private static let reasons = [
+        ("partition", "are in users' partitions"), ("origin", "are the origin's `private` or set a cookie"),
+        ("credentials", "were sent to a request with credentials"),
+        ("configured", "are at URLs to which the configuration adds credentials"),
+        ("url", "have a secret in the URL"), ("refused", "are not for clients any more"),
+    ]
+
+    init(_ summary: JSONValue) {
+        func note(_ name: String, _ words: String) -> Bool {
             guard let count = summary["leftOut"]?[name]?.int, count > 0 else { return false }
-            Terminal.writeError("larder: \(Quantity.count(count)) \(words)")
+            remarks.append("\(Quantity.count(count)) \(words)")
             return true
         }
-        let hasPrivate = left("private", "that may be one user's alone were left out; --private includes them")
-        let hasDamaged = left("damaged", "were damaged on disk and left out")
-        guard isEmpty else { return }
-        if !hasPrivate, !hasDamaged { Terminal.writeError("larder: nothing matched") }
-        throw ExitCode(CommandFailure.nothingMatched)
+        let hasPrivate = note("private", "that may be one user's alone were left out; --private includes them")
+        let reasons = ExportOutcome.reasons.compactMap { name, words in
+            (summary["leftOut"]?["privateBecause"]?[name]?.int).map { "\(Quantity.count($0)) \(words)" }
+        }
+        if hasPrivate, !reasons.isEmpty { remarks.append("of those, " + reasons.joined(separator: "; ")) }
+        let hasDamaged = note("damaged", "were damaged on disk and left out")
+        let hasUnreadable = note(
+            "unreadable", "could not be read and were left out; they are still stored: export again, and see the log")
+        if hasUnreadable {
+            exitStatus = ExitCode.failure.rawValue
+        } else if summary["entities"]?.int == 0 {
+            exitStatus = CommandFailure.nothingMatched
+            if !hasPrivate, !hasDamaged { remarks.append("nothing matched") }
+        }
     }
 }
 

@@ -138,7 +138,8 @@ enum StatusText {
             let name = origin["state"]?.string ?? ""
             let state = name == "open" && origin["openUntil"]?.string == nil ? isDue : states[name]
             guard state != nil || origin["failures"]?.int ?? 0 > 0 else { continue }
-            let reasons = [state, origin["lastError"]?.string.map(Outline.printable)].compactMap(\.self)
+            let time = (origin["lastErrorAt"]?.string).map { " (\($0))" } ?? ""
+            let reasons = [state, (origin["lastError"]?.string).map { Outline.printable($0 + time) }].compactMap(\.self)
             table.rows.append([
                 Outline.printable(origin["origin"]?.string ?? "?"), Quantity.count(origin["requests"]?.int ?? 0),
                 Quantity.count(origin["failures"]?.int ?? 0), reasons.joined(separator: ": "),

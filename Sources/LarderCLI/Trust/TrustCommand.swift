@@ -92,9 +92,12 @@ struct Untrust: ParsableCommand {
         discussion: """
             The CA's certificates, those before it was renewed as well, are taken out of the system's store and the \
             databases of browsers, and the daemon forgets CA and key: https passes unseen from then on. If a store could \
-            not be changed, the daemon keeps both, so that this command can be repeated. Hosts in `intercept.hosts` get \
-            a new CA at the next start; remove them as well.
+            not be changed or read, the daemon keeps both, so that this command can be repeated; --force leaves such stores \
+            as they are, and lists them. Hosts in `intercept.hosts` get a new CA at the next start; remove them as well.
             """)
+
+    @Flag(help: "Remove CA and key although a store may still trust a certificate of it.")
+    var force = false
 
     @Option(help: "The daemon's Unix socket (default: this user's daemon, else the system's).")
     var socket: String?
@@ -105,30 +108,54 @@ struct Untrust: ParsableCommand {
         let environment = ProcessInfo.processInfo.environment
         let stores = TrustStore.found(
             home: environment["HOME"], hasCertutil: TrustSteps.has("certutil", in: environment["PATH"] ?? ""))
-        guard Untrust.remove(authority.pem, from: stores, TrustSteps(mayAsk: isatty(0) == 1)) else {
-            Terminal.write("The daemon keeps its CA: remove the rest by hand, then run `larder untrust` again.\n")
+        let left = Untrust.remove(authority.pem, from: stores, TrustSteps(mayAsk: isatty(0) == 1))
+        guard left.isEmpty || force else {
+            Terminal.write(
+                """
+                The daemon keeps its CA: remove the rest by hand, then run `larder untrust` again. \
+                `larder untrust --force` leaves it there.
+
+                """)
             throw ExitCode.failure
         }
         _ = try client.send(.delete, "/-/ca")
         Terminal.write("The daemon has forgotten its CA and removed the key.\n")
+        if !left.isEmpty { Terminal.write(Untrust.remainder(of: authority.fingerprint, in: left)) }
     }
 
-    /// Takes all certificates of the CA's key out of stores. False if one may still have any: the CA is needed to find
-    /// them.
-    static func remove(_ certificate: String, from stores: [TrustStore], _ performer: TrustSteps) -> Bool {
-        var isComplete = true
-        for store in stores {
+    /// Takes all certificates of the CA's key out of stores. Returns those that may still have any: the CA is needed to
+    /// find them.
+    static func remove(
+        _ certificate: String, from stores: [TrustStore], _ performer: TrustSteps
+    ) -> [TrustStore] {
+        stores.filter { store in
+            var failures: [TrustSteps.Failure] = []
             do throws(TrustSteps.Failure) {
-                let steps = store.removing(try store.names(ofKeyIn: certificate))
-                if steps.isEmpty { continue }
+                let holdings = try store.holdings(ofKeyIn: certificate)
+                failures = holdings.unread
+                let steps = store.removing(holdings.names)
                 try performer.perform(steps)
-                Terminal.write("ok    \(store.name)\n")
+                if !steps.isEmpty, failures.isEmpty { Terminal.write("ok    \(store.name)\n") }
             } catch {
-                isComplete = false
-                Terminal.write("FAIL  \(store.name)\n      \(error.reason)\n      by hand: \(error.line)\n")
+                failures.append(error)
             }
+            if !failures.isEmpty { Terminal.write("FAIL  \(store.name)\n") }
+            for failure in failures { Terminal.write("      \(failure.reason)\n      by hand: \(failure.line)\n") }
+            return !failures.isEmpty
         }
-        return isComplete
+    }
+
+    /// The words about stores that were left as they are when nothing can tell any more which entries were the CA's.
+    static func remainder(of fingerprint: String, in stores: [TrustStore]) -> String {
+        let lines = stores.flatMap { store in ["  \(store.name)"] + store.linesByHand.map { "      \($0)" } }
+        return """
+
+            These may still trust a certificate of it, whose key nobody has any more. Its SHA-256 is
+              \(Outline.printable(fingerprint))
+            and it has others if it was renewed. Their names begin with \(LocalCA.namePrefix); to look, and to remove one:
+            \(lines.joined(separator: "\n"))
+
+            """
     }
 }
 

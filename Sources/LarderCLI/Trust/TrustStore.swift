@@ -77,22 +77,32 @@ struct TrustStore: Equatable {
         }
     }
 
-    /// The names of Larder's entries for the key of a certificate: each time it was renewed, it got another name.
+    /// The entries of one authority in a store.
+    struct Holdings {
+        /// The names of entries for its key: each time it was renewed, it got another name.
+        var names: [String] = []
+        /// Why entries of Larder's could not be read: they may be of that key or of another.
+        var unread: [TrustSteps.Failure] = []
+    }
+
+    /// Larder's entries for the key of a certificate.
     ///
     /// - Parameters:
     ///   - certificate: in PEM.
     ///   - certutil: the program that reads databases.
-    func names(ofKeyIn certificate: String, certutil: String = "certutil") throws(TrustSteps.Failure) -> [String] {
+    func holdings(ofKeyIn certificate: String, certutil: String = "certutil") throws(TrustSteps.Failure) -> Holdings {
         let all: [String]
-        let content: (String) throws(TrustSteps.Failure) -> String
+        let content: (String) throws(TrustSteps.Failure) -> String?
         switch kind {
         case .system(let directory, _):
-            let files = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-            all = files.filter { $0.hasSuffix(".crt") }.map { String($0.dropLast(4)) }
-            content = { name in
-                let octets = try? BoundedFile.read("\(directory)/\(name).crt", limit: 64 << 10)
-                return String(decoding: octets ?? [], as: UTF8.self)
+            do {
+                all = try FileManager.default.contentsOfDirectory(atPath: directory)
+                    .filter { $0.hasSuffix(".crt") }.map { String($0.dropLast(4)) }
+            } catch {
+                throw TrustSteps.Failure(
+                    reason: "\(directory) cannot be read", line: TrustSteps.line(.run(["ls", directory])))
             }
+            content = { name throws(TrustSteps.Failure) in try TrustStore.file("\(directory)/\(name).crt") }
         case .nss(let directory):
             let list = [certutil, "-L", "-d", "sql:\(directory)"]
             // A nickname is followed by what it is trusted for. Larder's have no blanks.
@@ -101,11 +111,39 @@ struct TrustStore: Equatable {
             }
             content = { name throws(TrustSteps.Failure) in try TrustSteps.output(of: list + ["-n", name, "-a"]) }
         }
-        var names: [String] = []
+        var holdings = Holdings()
         for name in Set(all).sorted() where name.hasPrefix(LocalCA.namePrefix) {
-            if LocalAuthority.haveSameKey(try content(name), certificate) { names.append(name) }
+            do throws(TrustSteps.Failure) {
+                guard let text = try content(name) else { continue }
+                if LocalAuthority.haveSameKey(text, certificate) { holdings.names.append(name) }
+            } catch {
+                holdings.unread.append(error)
+            }
         }
-        return names
+        return holdings
+    }
+
+    /// A certificate's file; nil where it is gone by now.
+    private static func file(_ path: String) throws(TrustSteps.Failure) -> String? {
+        do {
+            return String(decoding: try BoundedFile.read(path, limit: 64 << 10, .regular), as: UTF8.self)
+        } catch .missing {
+            return nil
+        } catch {
+            // Certificates are no secrets. Where that is not what is wrong, it is for a person to look at.
+            let command = error == .denied ? ["chmod", "a+r"] : ["ls", "-ld"]
+            throw TrustSteps.Failure(reason: "\(path): \(error)", line: TrustSteps.line(.run(command + [path])))
+        }
+    }
+
+    /// Lines for a shell that show Larder's entries, and remove those that a person finds among them.
+    var linesByHand: [String] {
+        let anyName = LocalCA.namePrefix + "NAME"
+        let remove = removing([anyName]).map(TrustSteps.line).joined(separator: " && ")
+        switch kind {
+        case .system(let directory, _): return ["ls \(directory)/\(LocalCA.namePrefix)*", remove]
+        case .nss(let directory): return [TrustSteps.line(.run(["certutil", "-L", "-d", "sql:\(directory)"])), remove]
+        }
     }
 
     private static func isDirectory(_ path: String) -> Bool {

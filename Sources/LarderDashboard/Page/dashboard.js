@@ -71,6 +71,9 @@ function showRefused({ latest }) {
 const troubleOf = ({ state, openUntil }) => (state === "open" && !openUntil ? "failed; the next request tries it again"
   : { open: "left alone, as it fails", halfOpen: "being tried again", paused: "asks to wait" }[state]);
 
+const lastErrorOf = ({ lastError, lastErrorAt }) =>
+  lastError && lastErrorAt ? `${lastError} (${new Date(lastErrorAt).toLocaleString()})` : lastError;
+
 function healthOf(service, upstreams) {
   if (service.offline) return element("td", "offline", "warn-text");
   const { origin, protocol } = new URL(service.baseURL);
@@ -79,7 +82,7 @@ function healthOf(service, upstreams) {
   if (!line) return element("td", "not asked yet", "quiet");
   const trouble = troubleOf(line);
   if (!trouble) return element("td", "well", "good-text");
-  return holding("td", "long bad-text", trouble, element("span", line.lastError, "sub"));
+  return holding("td", "long bad-text", trouble, element("span", lastErrorOf(line), "sub"));
 }
 
 // A name of its own, where there is one: below a path, a page would not find its styles.
@@ -112,7 +115,7 @@ function showOrigins(status) {
     element("td", line.origin, "long place"), element("td", count(line.requests), "number"),
     element("td", count(line.failures), "number" + (line.failures ? " warn-text" : "")),
     element("td", line.active + " + " + line.idle + " idle", "number"), element("td", count(line.waiting), "number"),
-    element("td", [troubleOf(line), line.lastError].filter(Boolean).join(": "), "long quiet"),
+    element("td", [troubleOf(line), lastErrorOf(line)].filter(Boolean).join(": "), "long quiet"),
   ]), "None has been asked yet.");
 }
 
@@ -131,24 +134,47 @@ function showTunnels(status) {
   }), "Nothing.");
 }
 
+// MARK: Whose a URL is
+
+let bases = [];
+
+function noteServices(services) {
+  const before = JSON.stringify(bases);
+  bases = services.filter(service => service.baseURL).map(({ name, baseURL }) => ({ name, baseURL }));
+  if (JSON.stringify(bases) !== before) { list(); repaint(); }
+}
+
+// The service of a line whose URL alone does not tell it: several cover it, or another one than the line's.
+function ambiguousService({ url, service }) {
+  const covering = bases.filter(({ baseURL }) => url.startsWith(baseURL));
+  const isClear = covering.length === 1 ? covering[0].name === service : !covering.length && service === "-";
+  return !service || isClear ? null : service === "-" ? "no service" : service;
+}
+
+function serviceBelow(line) {
+  const name = ambiguousService(line);
+  return name ? element("span", name, "sub") : null;
+}
+
 // MARK: Rankings
 
 const pathOf = url => url.replace(/^https?:\/\//, "");
 
 function ranking(list, lines, otherwise) {
-  const made = lines.map(({ url, method, figure, why }) => holding("li", "",
+  const made = lines.map(({ url, service, method, figure, why }) => holding("li", "",
     button((method && method !== "GET" ? method + " " : "") + pathOf(url), "link", () => lookAt(url, method)),
-    element("b", figure), why ? element("span", why, "quiet why") : null));
+    element("b", figure),
+    element("span", [ambiguousService({ url, service }), why].filter(Boolean).join(": "), "quiet why")));
   keepFocus($(list), () => $(list).replaceChildren(...(made.length ? made : [element("li", otherwise, "quiet")])));
 }
 
 async function showHighlights() {
   const { hottest, slowest, notKept } = await ask("/-/highlights?limit=8");
-  ranking("hottest", hottest.map(line => ({ url: line.url, figure: count(line.hits), why: line.state })),
+  ranking("hottest", hottest.map(line => ({ url: line.url, service: line.service, figure: count(line.hits), why: line.state })),
     "Nothing was answered from memory yet.");
-  ranking("slowest", slowest.map(line => ({ url: line.url, method: line.method, figure: latency(line.longestSeconds),
+  ranking("slowest", slowest.map(line => ({ url: line.url, service: line.service, method: line.method, figure: latency(line.longestSeconds),
     why: `${count(line.requests)} ${line.requests === 1 ? "load" : "loads"}, ${latency(line.meanSeconds)} on average` })), "Nothing was loaded yet.");
-  ranking("not-kept", notKept.map(line => ({ url: line.url, method: line.method, figure: count(line.requests),
+  ranking("not-kept", notKept.map(line => ({ url: line.url, service: line.service, method: line.method, figure: count(line.requests),
     why: line.reason })), "All that was asked for is stored.");
 }
 
@@ -184,7 +210,7 @@ async function list() {
       return [
         clock.state, element("td", line.status, "number roomy"), element("td", count(line.hits), "number"),
         element("td", line.bytes === undefined ? "" : bytes(line.bytes), "number"), clock.age, clock.ttl,
-        element("td", line.where, "roomy"), holding("td", "long", button(line.url, "link", () => lookAt(line.url))),
+        element("td", line.where, "roomy"), holding("td", "long", button(line.url, "link", () => lookAt(line.url)), serviceBelow(line)),
       ];
     }), match || query.get("state") !== "any" ? "Nothing matches." : "Nothing is stored yet.");
     age();
@@ -208,7 +234,7 @@ function requestLine(note) {
     element("td", new Date(note.at).toLocaleTimeString(), "quiet"), element("td", note.outcome, outcomeStyle(note.outcome)),
     element("td", note.status || "–", "number"),
     holding("td", "long", isTunnel ? name : button(name, "link", () => lookAt(note.url.replace(/[?;]…$/, ""), note.method)),
-      element("span", note.cacheStatus || note.problem || note.reason, "sub")),
+      element("span", [ambiguousService(note), note.cacheStatus || note.problem || note.reason].filter(Boolean).join(": "), "sub")),
     element("td", bytes(note.bytes), "number roomy"), element("td", latency(note.seconds), "number roomy"),
   ];
 }
@@ -238,7 +264,7 @@ function paint() {
     element("td", at.toLocaleTimeString(), "quiet"),
     element("td", data.event + (data.source ? " (" + data.source + ")" : ""),
       { error: "bad-text", newData: "good-text" }[data.event]),
-    element("td", now(data)), element("td", data.url, "long"),
+    element("td", now(data)), holding("td", "long", data.url, serviceBelow(data)),
   ]), "Nothing has happened since this page is open.");
 }
 
@@ -304,6 +330,7 @@ async function refresh() {
     age();
     try {
       const status = await ask("/-/status");
+      noteServices(status.services);
       if (turn % 5 === 0 || !past) {
         past = await ask("/-/history");
         drawHistory(wantsDay ? past.day : past.recent, wantsDay);

@@ -60,14 +60,18 @@ package struct ArchivedEntity: Sendable {
         self.length = length
     }
 
-    /// Whether it may be one user's alone, as far as it says itself: whatever a configuration makes of it.
-    package var isPersonal: Bool {
-        if !partition.isEmpty || fields.contains(.setCookie) { return true }
-        if SecretText.scrubbed(url: url) != url { return true }
+    package var isPersonal: Bool { personalReason != nil }
+
+    /// Why it may be one user's alone, as far as it says itself, whatever a configuration makes of it; nil if it is not.
+    package var personalReason: PersonalReason? {
+        if !partition.isEmpty { return .partition }
+        if SecretText.scrubbed(url: url) != url { return .secretURL }
         let directives = CacheControl.Response(fields)
-        if directives.flags.contains(.isPrivate) || !directives.privateFields.isEmpty { return true }
-        if selectors.contains(where: { $0.value != nil && SecretName.isOne(field: $0.name) }) { return true }
-        return (wasAuthorized || wasPersonal || hadCredentials) && !isForAll(directives)
+        if fields.contains(.setCookie) || directives.flags.contains(.isPrivate) || !directives.privateFields.isEmpty {
+            return .origin
+        }
+        if selectors.contains(where: { $0.value != nil && SecretName.isOne(field: $0.name) }) { return .credentials }
+        return (wasAuthorized || wasPersonal || hadCredentials) && !isForAll(directives) ? .credentials : nil
     }
 
     /// An origin that says `public` or `s-maxage` to a request with credentials says it of all its clients.
@@ -75,21 +79,41 @@ package struct ArchivedEntity: Sendable {
         directives.flags.contains(.isPublic) || directives.sMaxage != nil
     }
 
-    /// The same where the configuration here adds credentials to each request.
-    func isPersonal(under configuration: EffectiveConfiguration) -> Bool {
-        isPersonal || configuration.policy.sendsCredentials(with: Fields()) && !isForAll(CacheControl.Response(fields))
+    /// The same where the configuration here may add credentials to each request.
+    func personalReason(under configuration: EffectiveConfiguration) -> PersonalReason? {
+        if let personalReason { return personalReason }
+        let sends = configuration.policy.sendsCredentials(with: Fields())
+        return sends && !isForAll(CacheControl.Response(fields)) ? .configured : nil
     }
+}
+
+/// Why a stored response is not for everybody who has an archive. The raw values are words of `summary.json`.
+package enum PersonalReason: String, Sendable, CaseIterable {
+    /// It is in a user's partition.
+    case partition
+    /// The origin says `private`, or set a cookie.
+    case origin
+    /// The origin saw credentials.
+    case credentials
+    /// The configuration adds credentials to requests for its URL by now.
+    case configured
+    /// Its URL has a parameter that is a secret by its name.
+    case secretURL = "url"
+    /// Clients get another answer by now.
+    case refused
 }
 
 /// The fate of one line of the store's list in an export.
 package enum ArchivedLine: Sendable {
     case entity(ArchivedEntity, ContentReference)
     /// Made for somebody, or with credentials, or refused to clients by now; left out unless it was asked for.
-    case personal
+    case personal(PersonalReason)
     /// A part of a representation, of use to nobody else.
     case partial
     /// Replaced, removed or damaged since it was listed.
     case gone
+    /// The store cannot read it just now.
+    case unreadable
 }
 
 extension Proxy {
@@ -99,7 +123,7 @@ extension Proxy {
     /// The stored response of a line, for an archive.
     package func archived(_ line: EntityListing, includesPrivate: Bool) async -> ArchivedLine {
         guard let diskTier, let uri = ResourceURL(line.key.url).target else { return .gone }
-        let records = (try? await diskTier.store.read(line.key)) ?? []
+        guard let records = try? await diskTier.store.read(line.key) else { return .unreadable }
         let service = configuration.router.table.named(line.key.service) ?? configuration.router.table.unclaimed
         let method = ContentMark.split(line.key.url).mark?.method ?? .get
         let partition = Larder.Partition(line.key.partition)
@@ -117,9 +141,9 @@ extension Proxy {
             length: record.content.length)
         let isRefused =
             configuration.router.table.hardWiredAnswer(to: uri, method: method, of: service, settled) != nil
-        let isPersonal = entity.isPersonal(under: settled)
-        guard includesPrivate || !isRefused && !isPersonal else { return .personal }
-        if isPersonal { entity.owner = service.owner }
+        let reason = entity.personalReason(under: settled)
+        if !includesPrivate, let reason = reason ?? (isRefused ? .refused : nil) { return .personal(reason) }
+        if reason != nil { entity.owner = service.owner }
         guard stored.extent == .whole else { return .partial }
         return .entity(entity, record.content)
     }

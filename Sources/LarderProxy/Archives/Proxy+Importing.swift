@@ -104,7 +104,7 @@ extension Proxy {
         let configuration = service.configuration(for: subject.uri, method: subject.method, in: partition)
         if isFromHere {
             // Archives of earlier versions do not say whose they are.
-            let isNobodys = entity.owner.isEmpty && !entity.isPersonal(under: configuration)
+            let isNobodys = entity.owner.isEmpty && entity.personalReason(under: configuration) == nil
             guard isNobodys || entity.owner == service.owner else { throw ImportRefusal.formerUser }
         } else if !entity.partition.isEmpty {
             throw ImportRefusal(description: "it belongs to a user of another installation")

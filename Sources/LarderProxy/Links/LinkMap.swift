@@ -28,6 +28,8 @@ struct LinkMap: Equatable {
     /// The longest first, so that the first match is the most specific.
     let entries: [Entry]
     let locals: [Local]
+    /// Scheme and authority of the page.
+    let origin: [UInt8]
     /// How many octets of look-ahead a decision may depend on.
     let reach: Int
 
@@ -56,6 +58,7 @@ struct LinkMap: Equatable {
         }
         self.entries = entries.sorted { $0.place.count > $1.place.count }
         self.locals = locals.sorted { $0.path.count > $1.path.count }
+        origin = Array(page.origin.utf8)
         reach = (self.entries.map(\.escapedPlace.count).max() ?? 0) + 16
     }
 
@@ -78,8 +81,25 @@ struct LinkMap: Equatable {
         }
     }
 
-    private static func escaped(_ text: String) -> [UInt8] {
-        text.utf8.flatMap { $0 == UInt8(ascii: "/") ? [UInt8(ascii: "\\"), $0] : [$0] }
+    /// The gateway's URL for one as requests for it are resolved (RFC 3986 §5.2.4): a client removes dot segments before
+    /// it asks, and behind the gateway's path they would lead elsewhere. Nil where it leads to no service.
+    func target(resolving url: [UInt8]) -> [UInt8]? {
+        guard let uri = try? TargetURI(String(decoding: url, as: UTF8.self)) else { return nil }
+        let resolved = Array(uri.string.utf8)
+        for entry in entries {
+            let base = entry.scheme + Array("://".utf8) + entry.place
+            let rest = resolved.dropFirst(base.count)
+            guard resolved.starts(with: base), rest.first.map({ $0 == UInt8(ascii: "/") }) ?? true else { continue }
+            return entry.target + rest
+        }
+        return nil
+    }
+
+    static func escaped(_ text: String) -> [UInt8] { escaped(Array(text.utf8)) }
+
+    /// With a backslash before each slash.
+    static func escaped(_ text: [UInt8]) -> [UInt8] {
+        text.flatMap { $0 == UInt8(ascii: "/") ? [UInt8(ascii: "\\"), $0] : [$0] }
     }
 
     /// Sixteen hexadecimal digits that identify the map.

@@ -6,13 +6,15 @@ import LarderHTTP
 ///
 /// A link is a URL with its scheme, anywhere, also with escaped slashes as some JSON writers do; and a path in `href`,
 /// `src` or a member called `url`. Everything else is unchanged. The possible beginning of a link is held back until
-/// the next chunk.
+/// the next chunk, and so is one whose path goes on there, as dot segments may come.
 struct LinkScanner {
     let map: LinkMap
     private var held: [UInt8] = []
 
     /// How far before the current position a link and the octets that identify it may begin.
     private static let lookback = 8
+    /// How much of a path is looked through for dot segments.
+    private static let pathLimit = 4 << 10
 
     init(_ map: LinkMap) { self.map = map }
 
@@ -41,13 +43,14 @@ struct LinkScanner {
                 octet == UInt8(ascii: ":")
                 ? (url(in: text, at: index, from: done) ?? member(in: text, at: index, from: done))
                 : attribute(in: text, at: index, from: done)
-            guard let found else {
+            guard let found, let link = replaced(found, in: text, isLast: isLast) else {
                 index += 1
                 continue
             }
-            out.append(contentsOf: text[done..<found.range.lowerBound])
-            out.append(contentsOf: found.target)
-            done = found.range.upperBound
+            guard let target = link.target else { break }
+            out.append(contentsOf: text[done..<link.range.lowerBound])
+            out.append(contentsOf: target)
+            done = link.range.upperBound
             index = max(done, index + 1)
         }
         let end = isLast ? text.count : max(done, min(index, text.count) - LinkScanner.lookback)
@@ -55,7 +58,54 @@ struct LinkScanner {
         return end
     }
 
-    private typealias Finding = (range: Range<Int>, target: [UInt8])
+    /// The beginning of a link, up to where its path goes on behind that of a service, and its equivalent.
+    private struct Finding {
+        let range: Range<Int>
+        let target: [UInt8]
+        let isEscaped: Bool
+        /// Whether scheme and authority are the page's.
+        var isLocal = false
+    }
+
+    /// The part of a link that is replaced, and by what: nil as long as that is not known. Nothing is replaced where dot
+    /// segments lead out of all services.
+    private func replaced(
+        _ found: Finding, in text: CheckedOctets, isLast: Bool
+    ) -> (range: Range<Int>, target: [UInt8]?)? {
+        var path: [UInt8] = []
+        var index = found.range.upperBound
+        while index < text.count, path.count < LinkScanner.pathLimit, !LinkScanner.endsPath(text[index]) {
+            if text[index] == UInt8(ascii: "\\") {
+                guard found.isEscaped, index + 1 < text.count, text[index + 1] == UInt8(ascii: "/") else { break }
+                index += 1
+            }
+            path.append(text[index])
+            index += 1
+        }
+        // A backslash may be the beginning of a slash.
+        let isCut = index == text.count || index + 1 == text.count && text[index] == UInt8(ascii: "\\")
+        if isCut, !isLast, path.count < LinkScanner.pathLimit { return (found.range, nil) }
+        guard LinkScanner.hasDotSegments(path) else { return (found.range, found.target) }
+        let beginning = found.isLocal ? map.origin : []
+        let known = text[found.range].filter { !found.isEscaped || $0 != UInt8(ascii: "\\") }
+        guard let target = map.target(resolving: beginning + known + path) else { return nil }
+        return (found.range.lowerBound..<index, found.isEscaped ? LinkMap.escaped(target) : target)
+    }
+
+    private static func hasDotSegments(_ path: [UInt8]) -> Bool {
+        path.split(separator: UInt8(ascii: "/")).contains { segment in
+            guard segment.first == UInt8(ascii: ".") || segment.first == UInt8(ascii: "%"), segment.count <= 6 else {
+                return false
+            }
+            let text = String(decoding: segment, as: UTF8.self).lowercased().replacing("%2e", with: ".")
+            return text == "." || text == ".."
+        }
+    }
+
+    /// Whether a path ends before `octet`: with its URL, or with the query.
+    private static func endsPath(_ octet: UInt8) -> Bool {
+        octet <= 0x20 || octet == 0x7F || "\"'<>?#`".utf8.contains(octet)
+    }
 
     /// A URL whose scheme ends at `colon`.
     private func url(in text: CheckedOctets, at colon: Int, from start: Int) -> Finding? {
@@ -75,7 +125,9 @@ struct LinkScanner {
                 begin == 0 || !LinkScanner.isLetter(text[begin - 1]), text.has(wanted, at: place),
                 LinkScanner.endsName(text, at: place + wanted.count)
             else { continue }
-            return (begin..<place + wanted.count, isEscaped ? entry.escapedTarget : entry.target)
+            return Finding(
+                range: begin..<place + wanted.count, target: isEscaped ? entry.escapedTarget : entry.target,
+                isEscaped: isEscaped)
         }
         return nil
     }
@@ -112,7 +164,9 @@ struct LinkScanner {
             guard isEscaped ? local.path.isEmpty : text.has(local.path, at: index),
                 local.path.isEmpty || LinkScanner.endsName(text, at: index + local.path.count)
             else { continue }
-            return (index..<index + local.path.count, isEscaped ? local.escapedTarget : local.target)
+            return Finding(
+                range: index..<index + local.path.count, target: isEscaped ? local.escapedTarget : local.target,
+                isEscaped: isEscaped, isLocal: true)
         }
         return nil
     }

@@ -37,6 +37,7 @@ package final class RoutedService: Sendable {
     private let effective = OnceMap<Frozen, EffectiveConfiguration>()
     /// The values of variables in the service's own credentials, which are part of every identity (T-03).
     let configuredCredentials: [UInt8]?
+    private let headerCredentials: HeaderCredentials
     /// Its stored responses go with these: the service's own credentials, above all.
     package let ownCredentials: [UInt8]?
     /// Identifies the user whom `ownCredentials` are of, without telling them; empty without any.
@@ -103,6 +104,7 @@ package final class RoutedService: Sendable {
             settings.declare != nil && !usesVariables
             && !settings.hasCredentials(certificate: tls?.certificate, saysPrivacyByURL: saysPrivacyByURL)
         configuredCredentials = variables.identity(of: settings.variablesInFields)
+        headerCredentials = HeaderCredentials(settings, variables)
         self.targets = targets
         self.identities = identities
         self.invalidations = invalidations
@@ -274,9 +276,7 @@ package final class RoutedService: Sendable {
     }
 
     private func addsCredentials(_ configuration: Configuration) -> Bool {
-        configuredCredentials != nil || settings.tls.certificate != nil
-            || configuration.fields.set.names.contains(where: SecretName.isOne(field:))
-            || configuration.isProgrammed
+        settings.tls.certificate != nil || headerCredentials.mayBeSent(by: configuration) || configuration.isProgrammed
             || (configuration.attachment as? Decorators)?.refresh != nil
     }
 

@@ -12,6 +12,9 @@ final class SegmentFiles: Sendable {
     private let directory: StoreDirectory
     /// Those that were read last; a descriptor each.
     private let opened = Monitor<[Int64: SegmentFile]>([:])
+    /// Places that could not be read lately.
+    private let unread = Monitor<Set<SegmentPlace>>([])
+    private static let mostUnread = 1 << 10
 
     init(directory: StoreDirectory) { self.directory = directory }
 
@@ -60,8 +63,21 @@ final class SegmentFiles: Sendable {
             if !isNamed(found) { opened.withLock { $0[place.segment] = nil } }
             file = found
         }
-        return file?.read(at: place.offset, count: Int(place.length))
+        do {
+            return try file?.read(at: place.offset, count: Int(place.length))
+        } catch {
+            noteUnread(place)
+            throw error
+        }
     }
+
+    /// Remembers a failed read, so that equal content, when it is stored next, is not taken to be there.
+    func noteUnread(_ place: SegmentPlace) {
+        unread.withLock { if $0.count < Self.mostUnread { $0.insert(place) } }
+    }
+
+    /// Whether a read of a place has failed; it is told once.
+    func takeUnread(_ place: SegmentPlace) -> Bool { unread.withLock { $0.remove(place) != nil } }
 
     /// Whether the name of a segment still leads to this file.
     func isNamed(_ file: SegmentFile) -> Bool {
@@ -105,7 +121,9 @@ final class SegmentFile: Sendable {
         return (Int64(status.st_size), Int64(status.st_blocks) * 512)
     }
 
-    func read(at offset: Int64, count: Int) -> ContentChunk? { readChunk(descriptor, at: offset, count: count) }
+    func read(at offset: Int64, count: Int) throws(DiskFailure) -> ContentChunk? {
+        try readChunk(descriptor, at: offset, count: count, path: path)
+    }
 
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DiskFailure) {
         try writeAll(bytes, to: descriptor, at: offset, path: path)

@@ -36,6 +36,9 @@ final class SegmentWriter {
     /// Whether content may be appended: without holes, a single content would keep the room of many.
     var isUsable: Bool { table.canPunch }
 
+    /// Whether content cannot be relied upon where it is, as a read has failed there.
+    func isUnread(_ place: SegmentPlace) -> Bool { files.takeUnread(place) }
+
     // MARK: Starting
 
     /// Learns what the rows of a database refer to. Segments without any are removed.

@@ -39,8 +39,8 @@ final class SpoolFile: Sendable {
         isKept.store(true, ordering: .releasing)
     }
 
-    func read(at offset: Int64, count: Int) -> ContentChunk? {
-        readChunk(descriptor, at: offset, count: count)
+    func read(at offset: Int64, count: Int) throws(DiskFailure) -> ContentChunk? {
+        try readChunk(descriptor, at: offset, count: count, path: path)
     }
 }
 
@@ -58,20 +58,27 @@ func writeAll(
     }
 }
 
-/// Reads exactly `count` octets; nil if they are not there.
-func readChunk(_ descriptor: Int32, at offset: Int64, count: Int) -> ContentChunk? {
+/// Reads exactly `count` octets; nil if the file ends before them.
+///
+/// A read that fails says nothing about what is there: another may succeed.
+func readChunk(
+    _ descriptor: Int32, at offset: Int64, count: Int, path: @autoclosure () -> String
+) throws(DiskFailure) -> ContentChunk? {
     var done = 0
+    var failure: Int32?
     let chunk = ContentChunk(count: count) { bytes in
         while done < count {
             let result = pread(descriptor, bytes.baseAddress.map { $0 + done }, count - done, Int(offset) + done)
             if result > 0 {
                 done += result
             } else if result == 0 || errno != EINTR {
+                if result < 0 { failure = errno }
                 // Never hand out memory that was not written, not even to be thrown away.
                 UnsafeMutableRawBufferPointer(rebasing: bytes[done...]).initializeMemory(as: UInt8.self, repeating: 0)
                 return
             }
         }
     }
+    if let failure { throw DiskFailure(errno: failure, operation: "read \(path())") }
     return done == count ? chunk : nil
 }

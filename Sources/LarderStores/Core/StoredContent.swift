@@ -57,35 +57,44 @@ package final class StoredContent: ContentReader {
             if let chunk = last.withLock({ $0?.block == block ? $0?.chunk : nil }) {
                 return slice(chunk, from: start, count: count)
             }
-            let chunk = await core.onReadingThread { [self] in
-                check(block, of: descriptor, blocks: blocks)
+            let checked = await core.onReadingThread { [self] () -> Result<ContentChunk?, StoreUnavailable> in
+                do throws(DiskFailure) {
+                    return .success(try check(block, of: descriptor, blocks: blocks))
+                } catch {
+                    core.emit(.readFailed("\(error)"))
+                    return .failure(StoreUnavailable())
+                }
             }
-            guard let chunk else { throw StoreUnavailable() }
-            guard let chunk else { return nil }
+            guard let checked else { throw StoreUnavailable() }
+            guard let chunk = try checked.get() else { return nil }
             if start + count < chunk.count { last.withLock { $0 = (block, chunk) } }
             return slice(chunk, from: start, count: count)
         }
     }
 
-    private func check(_ block: Int, of descriptor: Int32, blocks: BlockDigests) -> ContentChunk? {
+    /// A block as it was stored; nil, with a report, if it is not there any more. A read that fails is no evidence of
+    /// that.
+    private func check(
+        _ block: Int, of descriptor: Int32, blocks: BlockDigests
+    ) throws(DiskFailure) -> ContentChunk? {
         let start = Int64(block) * Int64(Self.blockLength)
         let count = Int(min(Int64(Self.blockLength), length - start))
-        let chunk = readChunk(descriptor, at: start, count: count)
+        let chunk = try readChunk(descriptor, at: start, count: count, path: "content \(digest.hexadecimal)")
         if let chunk, blocks.matches(chunk.bytes, block: block) { return chunk }
         core.emit(
             .damagedContent(
-                digest: digest,
-                reason: chunk == nil
-                    ? "the file is cut or unreadable" : "the file was altered in block \(block)"))
+                digest: digest, reason: chunk == nil ? "the file is cut" : "the file was altered in block \(block)"))
         core.discard(digest)
         return nil
     }
 
     /// Reads all of it; false if any of it is damaged.
-    fileprivate func isWhole() -> Bool {
+    fileprivate func isWhole() throws(DiskFailure) -> Bool {
         guard case .file(let descriptor, let blocks) = source else { return true }
-        let count = Int((length - 1) / Int64(Self.blockLength)) + 1
-        return (0..<count).allSatisfy { check($0, of: descriptor, blocks: blocks) != nil }
+        for block in 0...Int((length - 1) / Int64(Self.blockLength)) {
+            guard try check(block, of: descriptor, blocks: blocks) != nil else { return false }
+        }
+        return true
     }
 }
 
@@ -127,14 +136,14 @@ extension StoreCore {
                 guard length > StoredContent.blockLength, length <= StoredContent.examinedLength,
                     !trust.isExamined(digest)
                 else { return .success(content) }
-                guard content.isWhole() else { return .success(nil) }
+                guard try content.isWhole() else { return .success(nil) }
                 trust.noteExamined(digest)
                 return .success(content)
             }
         } catch let failure as SQLiteFailure {
             throw failure
         } catch {
-            // Too many open files, for example: no evidence of damage.
+            // Too many open files or a failing disk, for example: no evidence of damage.
             emit(.readFailed("\(error)"))
             return .failure(StoreUnavailable())
         }

@@ -112,6 +112,11 @@ extension EntityDatabase {
             try deleteContentRow(found, isDamaged: true)
             return try storeContent(content, blocks: blocks, isShared: true)
         }
+        if let place = found.place, segments?.writer.isUnread(place) == true {
+            // The disk may have lost it. Its place is not used again.
+            try deleteContentRow(found, isDamaged: true)
+            return try storeContent(content, blocks: blocks, isShared: true)
+        }
         try set(users: users + 1, of: found.id)
         if blocks != nil, !found.isFile { effects.freedFiles.insert(digest) }
         return (found.id, digest)

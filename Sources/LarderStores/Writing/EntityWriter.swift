@@ -353,7 +353,7 @@ package final class EntityWriter: ContentReader {
         }
         if let chunk { return chunk }
         guard let file else { return nil }
-        let result = await core.onReadingThread { file.read(at: offset, count: Int(min(Int64(count), limit))) }
+        let result = await core.onReadingThread { try? file.read(at: offset, count: Int(min(Int64(count), limit))) }
         return result ?? nil
     }
 }

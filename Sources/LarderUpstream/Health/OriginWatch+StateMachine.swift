@@ -85,7 +85,8 @@ struct OriginHealth {
     /// The scopes beyond a single resource that are said to be unavailable, by which resources, and until when.
     private var pleas: [Scope: Pleas] = [:]
     /// The latest failure, for people and for requests that are held back.
-    var lastError: UpstreamError?
+    private(set) var lastError: UpstreamError?
+    private(set) var lastErrorAt: Int64?
     private(set) var lastAt: Int64 = 0
 
     /// Whether there is nothing left to remember.
@@ -117,6 +118,8 @@ struct OriginHealth {
         case .held(let until): return .open(until: until)
         }
     }
+
+    mutating func note(_ error: UpstreamError, at now: Int64) { (lastError, lastErrorAt) = (error, now) }
 
     mutating func ended(
         _ outcome: Outcome, _ ask: Ask, probe: Int?, now: Int64, limits: BreakerLimits

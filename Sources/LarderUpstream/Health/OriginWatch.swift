@@ -122,7 +122,7 @@ package final class OriginWatch: Sendable {
     ) {
         let ask = OriginHealth.Ask(request)
         let changed = change(request, creatingAt: creates ? now : nil) { health -> Circuit.Change? in
-            if let error, outcome == .unreachable || outcome == .troubled { health?.lastError = error }
+            if let error, outcome == .unreachable || outcome == .troubled { health?.note(error, at: now) }
             let changed = health?.ended(outcome, ask, probe: ticket.probe, now: now, limits: limits)
             if health?.isForgettable(now: now) == true { health = nil }
             return changed ?? nil
@@ -289,6 +289,8 @@ package struct OriginReport: Sendable, Equatable {
     package let pausedFor: Duration?
     package let consecutiveFailures: Int
     package let lastError: String?
+    /// How long ago that was.
+    package let sinceLastError: Duration?
 
     init(origin: String, _ health: OriginHealth, limits: BreakerLimits, now: Int64) {
         self.origin = origin
@@ -296,6 +298,7 @@ package struct OriginReport: Sendable, Equatable {
         openFor = health.circuit.heldUntil(now: now, limits: limits).map { .nanoseconds($0 - now) }
         consecutiveFailures = health.circuit.failures
         lastError = health.lastError.map { "\($0)" }
+        sinceLastError = health.lastErrorAt.map { .nanoseconds(now - $0) }
         state =
             switch health.circuit.state {
             case .closed: health.isPaused(now: now) ? .paused : .closed

@@ -37,7 +37,7 @@ struct TrustStoreTests {
         try write("no certificate", to: "larder-04.crt")
         try write(old.pem, to: "by-hand.crt")
         let store = system("true")
-        let names = try store.names(ofKeyIn: new.pem)
+        let names = try store.holdings(ofKeyIn: new.pem).names
         #expect(names == ["larder-01", "larder-02"])
         #expect(
             store.removing(names) == [
@@ -63,18 +63,54 @@ struct TrustStoreTests {
         let certutil = directory.path + "/certutil"
         #expect(chmod(certutil, 0o755) == 0)
         let store = TrustStore(kind: .nss(directory: "db"))
-        #expect(try store.names(ofKeyIn: new.pem, certutil: certutil) == ["larder-01"])
+        #expect(try store.holdings(ofKeyIn: new.pem, certutil: certutil).names == ["larder-01"])
         #expect(store.removing(["larder-01"]) == [.run(["certutil", "-D", "-d", "sql:db", "-n", "larder-01"])])
         #expect(throws: TrustSteps.Failure.self) {
-            try TrustStore(kind: .nss(directory: "other")).names(ofKeyIn: new.pem, certutil: certutil)
+            try TrustStore(kind: .nss(directory: "other")).holdings(ofKeyIn: new.pem, certutil: certutil)
         }
     }
 
     @Test func `the daemon's CA is needed until no store has a certificate of its key`() throws {
         let authority = try authority()
         try write(authority.pem, to: "larder-01.crt")
-        #expect(!Untrust.remove(authority.pem, from: [system("false")], TrustSteps(mayAsk: false)))
+        let kept = system("false")
+        #expect(Untrust.remove(authority.pem, from: [kept], TrustSteps(mayAsk: false)) == [kept])
         try? FileManager.default.removeItem(atPath: directory.path + "/larder-01.crt")
-        #expect(Untrust.remove(authority.pem, from: [system("false")], TrustSteps(mayAsk: false)))
+        #expect(Untrust.remove(authority.pem, from: [kept], TrustSteps(mayAsk: false)).isEmpty)
+    }
+
+    @Test func `a certificate that cannot be read is nobody's to pass over, and keeps none of the others`() throws {
+        let authority = try authority()
+        try write(authority.pem, to: "larder-02.crt")
+        // It is there, and nobody can read it as a file.
+        let unreadable = directory.path + "/larder-01.crt"
+        try FileManager.default.createDirectory(atPath: unreadable, withIntermediateDirectories: false)
+        symlink("nowhere", directory.path + "/larder-03.crt")
+        let store = system("true")
+        let holdings = try store.holdings(ofKeyIn: authority.pem)
+        #expect(holdings.names == ["larder-02"])
+        #expect(holdings.unread.map(\.reason) == ["\(unreadable): it is not a file"])
+        #expect(Untrust.remove(authority.pem, from: [store], TrustSteps(mayAsk: false)) == [store])
+        #expect(access(directory.path + "/larder-02.crt", F_OK) != 0)
+    }
+
+    @Test func `a directory of certificates that cannot be read has not been found empty`() throws {
+        let store = TrustStore(kind: .system(directory: directory.path + "/gone", command: ["true"]))
+        let pem = try authority().pem
+        #expect(throws: TrustSteps.Failure.self) { try store.holdings(ofKeyIn: pem) }
+    }
+
+    @Test func `of stores that are left it is said what they may trust, and how to remove it there`() {
+        let text = Untrust.remainder(
+            of: "AB:CD",
+            in: [system("update-ca-certificates"), TrustStore(kind: .nss(directory: "/home/a/.pki/nssdb"))])
+        for words in [
+            "AB:CD", "\n  the system's store (\(directory.path))\n", "ls \(directory.path)/larder-*",
+            "sudo rm \(directory.path)/larder-NAME.crt && sudo update-ca-certificates",
+            "\n  the browser's database in /home/a/.pki/nssdb\n      certutil -L -d sql:/home/a/.pki/nssdb\n",
+            "\n      certutil -D -d sql:/home/a/.pki/nssdb -n larder-NAME\n",
+        ] {
+            #expect(text.contains(words), "\(text)")
+        }
     }
 }

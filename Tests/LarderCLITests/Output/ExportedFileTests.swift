@@ -77,4 +77,33 @@ struct ExportedFileTests {
         #expect(try text() == "new")
         #expect(try entries().sorted() == ["a.har", "b"])
     }
+
+    private static let unreadable =
+        "could not be read and were left out; they are still stored: export again, and see the log"
+    private static let outcomes: [(summary: JSONValue, remarks: [String], status: Int32)] = [
+        (["entities": 2, "leftOut": [:]], [], 0), (["entities": 0, "leftOut": [:]], ["nothing matched"], 2),
+        (
+            ["entities": 0, "leftOut": ["private": 1]],
+            ["1 that may be one user's alone were left out; --private includes them"], 2
+        ),
+        (
+            ["entities": 1, "leftOut": ["private": 3, "privateBecause": ["credentials": 2, "url": 1]]],
+            [
+                "3 that may be one user's alone were left out; --private includes them",
+                "of those, 2 were sent to a request with credentials; 1 have a secret in the URL",
+            ], 0
+        ),
+        (["entities": 2, "leftOut": ["damaged": 1]], ["1 were damaged on disk and left out"], 0),
+        (["entities": 2, "leftOut": ["damaged": 0, "unreadable": 1]], ["1 \(unreadable)"], 1),
+        (["entities": 0, "leftOut": ["unreadable": 2]], ["2 \(unreadable)"], 1),
+    ]
+
+    @Test(arguments: outcomes)
+    func `an export that misses what could not be read is no success`(
+        summary: JSONValue, remarks: [String], status: Int32
+    ) {
+        let outcome = ExportOutcome(summary)
+        #expect(outcome.remarks == remarks)
+        #expect(outcome.exitStatus == status)
+    }
 }

@@ -23,7 +23,8 @@ struct OutputTests {
                  "upstreams": [
                   {"origin": "http://well.test:80", "requests": 3, "failures": 0, "state": "closed", "lastError": null},
                   {"origin": "http://api.test:80", "requests": 9, "failures": 7, "state": "open",
-                   "openUntil": "2026-01-01T00:00:00Z", "lastError": "refused"},
+                   "openUntil": "2026-01-01T00:00:00Z", "lastError": "refused",
+                   "lastErrorAt": "2026-01-01T00:00:00Z"},
                   {"origin": "http://b.test:80", "requests": 5, "failures": 0, "state": "open", "openUntil": null,
                    "lastError": "it answered 503"}],
                  "loops": [{"turns": 1}], "ready": true}
@@ -47,7 +48,7 @@ struct OutputTests {
                 quiet                  0       0        0 %    0 B      -      -
 
                 origin              requests  unanswered  last error
-                http://api.test:80         9           7  left alone, as it fails: refused
+                http://api.test:80         9           7  left alone, as it fails: refused (2026-01-01T00:00:00Z)
                 http://b.test:80           5           0  failed; the next request tries it again: it answered 503
 
                 all there is: larder status --all

@@ -35,6 +35,17 @@ struct LinkScannerTests {
         (#"<a HREF='/v1/x'>"#, #"<a HREF='http://localhost:3128/api/x'>"#),
         (#"{"url": "/v1/x"}"#, #"{"url": "http://localhost:3128/api/x"}"#),
         ("http://other.example:8080/y", "http://localhost:3128/o/t/y"),
+        // Clients resolve dot segments before they ask: below a mount they would lead elsewhere.
+        ("http://other.example:8080/t/..//x", "http://localhost:3128/o/t//x"),
+        ("http://other.example:8080/../x?a=../b", "http://localhost:3128/o/t/x?a=../b"),
+        ("http://other.example:8080/%2E%2e/x", "http://localhost:3128/o/t/x"),
+        ("https://api.example/v1/a/../b", "http://localhost:3128/api/b"),
+        ("https://api.example/v1/../v1/deep/./x", "http://localhost:3128/deep/x"),
+        ("https://api.example/v1/../v2/x", "https://api.example/v1/../v2/x"),
+        (#"{"next":"https:\/\/api.example\/v1\/a\/..\/x"}"#, #"{"next":"http:\/\/localhost:3128\/api\/x"}"#),
+        (#"<a href="/v1/a/../x">"#, #"<a href="http://localhost:3128/api/x">"#),
+        (#"<a href="/v1/../v2/x">"#, #"<a href="/v1/../v2/x">"#),
+        ("https://api.example/v1/.well-known/..x/%7Ea", "http://localhost:3128/api/.well-known/..x/%7Ea"),
         // Not below a base, other hosts that begin alike, other schemes, other members, and what is no link.
         ("https://api.example/v2/x", "https://api.example/v2/x"),
         ("https://api.example/v10/x", "https://api.example/v10/x"),

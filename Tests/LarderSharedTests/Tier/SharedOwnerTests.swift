@@ -64,7 +64,7 @@ extension SharedTierTests {
             #expect(b.state.isBeingInvalidated(Self.key(Self.anna, b)))
             await a.until { a.obeyed.count == 1 && b.state.isEverythingSent }
             for owner in [Self.anna, Self.ben] { #expect(try await Self.found(by: owner, at: a) == []) }
-            _ = try await a.engine.perform(
+            _ = await a.engine.perform(
                 Command([Array("DEL".utf8), a.state.keys.generation(key)]), until: a.engine.instant(after: .seconds(20))
             )
             for owner in [Self.anna, Self.ben] { #expect(try await Self.found(by: owner, at: a) == []) }
