@@ -44,6 +44,14 @@ final class ContentSender {
         if case .length(let length) = framing { remaining = length } else { remaining = 0 }
     }
 
+    /// Sends content that is at hand.
+    convenience init(sending content: ContentChunk, on connection: UpstreamConnection, silence: Duration) {
+        var rest: ContentChunk? = content
+        self.init(
+            connection: connection, framing: .length(UInt64(content.count)), next: { rest.take() },
+            trailers: { Fields() }, silence: silence)
+    }
+
     /// Begins to send; with a `delay`, only after `proceed` or when that time is up (RFC 9110 §10.1.1).
     func start(on loop: EventLoop, after delay: Duration?) {
         connection.stream.setDeadline(after: silence)

@@ -119,6 +119,7 @@ struct OriginPoolStateMachine {
 
     /// A request that waits was given up, or its time is up. An attempt begun for it goes on. False when it did not
     /// wait any more.
+    @discardableResult
     mutating func withdrawn(_ request: Int) -> Bool {
         guard let index = waiters.firstIndex(where: { $0.request == request }) else { return false }
         waiters.remove(at: index)
@@ -126,6 +127,9 @@ struct OriginPoolStateMachine {
     }
 
     // MARK: Attempts
+
+    /// Whether the attempt begun for `request` is for nobody: others do not wait.
+    func isUnwanted(_ request: Int) -> Bool { attempts.contains(request) && waiters.isEmpty }
 
     /// The attempt begun for `request` succeeded with `connection`.
     mutating func connected(
@@ -282,6 +286,9 @@ struct OriginPoolStateMachine {
         idle.append(
             Idle(connection: connection, from: isPastAll ? now : rested, until: overflow ? until : min(until, limit)))
     }
+
+    /// There are other limits from now on.
+    mutating func limited(_ limits: Limits) -> [Action] { begin(limits) }
 
     /// Begins attempts for those in line, as far as there is room.
     private mutating func begin(_ limits: Limits) -> [Action] {

@@ -22,6 +22,8 @@ final class OriginPool {
     private var machine = OriginPoolStateMachine()
     private var connections: [Int: UpstreamConnection] = [:]
     private var waiting: [Int: Waiting] = [:]
+    /// The attempts under way, by the requests they were begun for.
+    private var attempts: [Int: ConnectAbort] = [:]
     private var lastNumber = 0
     private var requests: UInt64 = 0
     private var failures: UInt64 = 0
@@ -81,6 +83,8 @@ final class OriginPool {
     private func withdraw(_ number: Int, _ error: UpstreamError) {
         guard machine.withdrawn(number) else { return }
         answer(number, .failure(error))
+        // Clients that leave would else have any number of look-ups and connections made.
+        if machine.isUnwanted(number) { attempts[number]?.abort() }
     }
 
     private func answer(_ number: Int, _ outcome: Outcome) {
@@ -151,6 +155,7 @@ final class OriginPool {
         if settings.tls !== self.settings.tls { perform(machine.discardIdle()) }
         self.settings = settings
         limits = settings.poolLimits
+        perform(machine.limited(limits))
     }
 
     // MARK: Carrying out
@@ -184,14 +189,17 @@ final class OriginPool {
         answer(request, .success(ConnectionLease(connection: connection, pool: self, abort: abort)))
     }
 
-    /// Connects by the rules of a request; to its end, even if the request does not wait for it any more.
+    /// Connects by the rules of a request; to its end, even if that one does not wait for it any more, but others do.
     private func connect(for request: Int) {
         guard let rules = waiting[request]?.request else { return }
         let settings = settings
+        let abort = ConnectAbort()
+        attempts[request] = abort
         loop.startHere { [self] in
+            defer { attempts[request] = nil }
             do throws(UpstreamError) {
                 let stream = try await dialer.open(
-                    origin, parent: rules.parent, settings: settings, allows: rules.allowsAddress)
+                    origin, parent: rules.parent, settings: settings, abort: abort, allows: rules.allowsAddress)
                 let connection = UpstreamConnection(
                     number: nextNumber(), stream: stream, origin: origin, parent: rules.parent, tls: settings.tls,
                     scratch: dialer.scratch, limits: settings.parseLimits)
@@ -203,7 +211,11 @@ final class OriginPool {
                     machine.connected(connection.number, for: request, now: now, limits: limits, fitness: fitness))
             } catch {
                 let actions = machine.connectFailed(for: request, limits: limits)
-                if actions.contains(.fail(request)) { answer(request, .failure(error)) } else { noteFailure(error) }
+                if actions.contains(.fail(request)) {
+                    answer(request, .failure(error))
+                } else if !abort.isAborted {
+                    noteFailure(error)
+                }
                 perform(actions)
             }
         }

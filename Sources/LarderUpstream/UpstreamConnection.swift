@@ -94,7 +94,8 @@ final class UpstreamConnection {
 
     // MARK: Sending
 
-    func sendHead(_ request: UpstreamRequest) async throws(IOError) {
+    /// - Parameter withContent: whether content that is at hand is sent with it.
+    func sendHead(_ request: UpstreamRequest, withContent: Bool = true) async throws(IOError) {
         exchanges += 1
         hasAnswered = false
         // Long heads are rare, and idle connections many.
@@ -111,7 +112,9 @@ final class UpstreamConnection {
             MessageWriter.append(request.head, framing: request.content.framing, to: &output)
         }
         mayBeMistaken = exchanges > 1 && request.isReplayable
-        guard case .octets(let content) = request.content else { return try await stream.write(output) }
+        guard withContent, case .octets(let content) = request.content else {
+            return try await stream.write(output)
+        }
         let start = ContentChunk(output)
         try await stream.write(start.bytes, content.bytes)
         withExtendedLifetime((start, content)) {}

@@ -7,7 +7,7 @@ import LarderIO
 final class UpstreamDialer {
     /// Opens a TCP connection to a host within a time, at an address that is allowed.
     typealias Connect = (
-        _ host: String, _ port: UInt16, _ timeout: Duration, _ allows: (SocketAddress) -> Bool
+        _ host: String, _ port: UInt16, _ timeout: Duration, _ abort: ConnectAbort, _ allows: (SocketAddress) -> Bool
     ) async throws(IOError) -> ByteStream
 
     private let connect: Connect
@@ -22,23 +22,26 @@ final class UpstreamDialer {
 
     /// Opens a connection for requests to `origin`, all within the time to connect.
     func open(
-        _ origin: Origin, parent: ParentAddress?, settings: UpstreamSettings, allows: (SocketAddress) -> Bool
+        _ origin: Origin, parent: ParentAddress?, settings: UpstreamSettings, abort: ConnectAbort,
+        allows: (SocketAddress) -> Bool
     ) async throws(UpstreamError) -> ByteStream {
         let deadline = deadline(settings)
         if origin.scheme == .https { settings.tls.prepare() }
         let stream: ByteStream
         if let parent {
             guard origin.allowsLiteral(allows) else { throw .prohibited("\(origin)") }
-            stream = try await connect(to: parent, settings)
+            stream = try await connect(to: parent, settings, abort)
             if origin.scheme == .https {
+                abort.onAbort { stream.close() }
                 try await tunnel(to: origin.authority, on: stream, parent, settings, deadline)
             }
         } else {
             stream = try await reach("\(origin)") { () throws(IOError) in
-                try await connect(origin.host, origin.port, settings.connectTimeout, allows)
+                try await connect(origin.host, origin.port, settings.connectTimeout, abort, allows)
             }
         }
         guard origin.scheme == .https else { return stream }
+        abort.onAbort { stream.close() }
         do throws(IOError) {
             stream.setDeadline(at: deadline)
             try await stream.startTLS(client: settings.tls, serverName: settings.serverName ?? origin.serverName)
@@ -53,18 +56,20 @@ final class UpstreamDialer {
 
     /// Opens a connection for a tunnel to `authority`; its first octet is the other end's.
     func openTunnel(
-        to authority: Authority, parent: ParentAddress?, settings: UpstreamSettings, allows: (SocketAddress) -> Bool
+        to authority: Authority, parent: ParentAddress?, settings: UpstreamSettings, abort: ConnectAbort,
+        allows: (SocketAddress) -> Bool
     ) async throws(UpstreamError) -> ByteStream {
         let deadline = deadline(settings)
         guard let parent else {
             return try await reach("\(authority)") { () throws(IOError) in
-                try await connect(authority.host, authority.port, settings.connectTimeout, allows)
+                try await connect(authority.host, authority.port, settings.connectTimeout, abort, allows)
             }
         }
         guard SocketAddress.allowsLiteral(authority.host, authority.port, allows) else {
             throw .prohibited("\(authority)")
         }
-        let stream = try await connect(to: parent, settings)
+        let stream = try await connect(to: parent, settings, abort)
+        abort.onAbort { stream.close() }
         try await tunnel(to: "\(authority)", on: stream, parent, settings, deadline)
         stream.setDeadline(after: nil)
         return stream
@@ -75,11 +80,11 @@ final class UpstreamDialer {
     }
 
     private func connect(
-        to parent: ParentAddress, _ settings: UpstreamSettings
+        to parent: ParentAddress, _ settings: UpstreamSettings, _ abort: ConnectAbort
     ) async throws(UpstreamError) -> ByteStream {
         // The operator configured the parent; the rules about addresses apply to names from clients.
         try await reach("\(parent)") { () throws(IOError) in
-            try await connect(parent.host, parent.port, settings.connectTimeout, { _ in true })
+            try await connect(parent.host, parent.port, settings.connectTimeout, abort, { _ in true })
         }
     }
 

@@ -22,8 +22,8 @@ package final class UpstreamPool {
     private var sweeper: Timer?
 
     package convenience init(loop: EventLoop, connector: Connector, settings: UpstreamSettings) {
-        self.init(loop: loop, settings: settings) { host, port, timeout, allows throws(IOError) in
-            try await connector.connect(to: host, port: port, timeout: timeout, allow: allows)
+        self.init(loop: loop, settings: settings) { host, port, timeout, abort, allows throws(IOError) in
+            try await connector.connect(to: host, port: port, timeout: timeout, abort: abort, allow: allows)
         }
     }
 
@@ -73,11 +73,15 @@ package final class UpstreamPool {
     ) async throws -> ByteStream {
         let promise = Promise<Result<ByteStream, UpstreamError>>()
         let (dialer, settings) = (dialer, settings)
-        abort.onAbort { promise.fulfil(.failure(.aborted)) }
+        let attempt = ConnectAbort()
+        abort.onAbort {
+            promise.fulfil(.failure(.aborted))
+            attempt.abort()
+        }
         loop.startHere {
             do throws(UpstreamError) {
                 let stream = try await dialer.openTunnel(
-                    to: authority, parent: parent, settings: settings, allows: allows)
+                    to: authority, parent: parent, settings: settings, abort: attempt, allows: allows)
                 // After an abort no task waits for it.
                 if !promise.fulfil(.success(stream)) { stream.close() }
             } catch {
@@ -93,8 +97,12 @@ package final class UpstreamPool {
         var sender: ContentSender?
         do {
             connection.stream.setDeadline(after: settings.silenceTimeout)
-            try await connection.sendHead(request)
-            if case .stream(let framing, let next, let trailers) = request.content {
+            let isSentApart = request.content.isLong
+            try await connection.sendHead(request, withContent: !isSentApart)
+            if case .octets(let content) = request.content, isSentApart {
+                sender = ContentSender(sending: content, on: connection, silence: settings.silenceTimeout)
+                sender?.start(on: loop, after: nil)
+            } else if case .stream(let framing, let next, let trailers) = request.content {
                 sender = ContentSender(
                     connection: connection, framing: framing, next: next, trailers: trailers,
                     silence: settings.silenceTimeout)
@@ -149,6 +157,8 @@ package final class UpstreamPool {
                 throw UpstreamError(
                     .protocolError, "\(request.origin) switched protocols before the request had come to its end.")
             }
+            // A program that has all of the content at hand waits for its end, as the origin does.
+            if request.content.isLong, !head.status.isError { await sender?.end() }
             let framing = try isSwitching ? .none : BodyFraming(response: head, to: request.head.method)
             let goesOn =
                 sender.map { !$0.isComplete && $0.hasBegun && !$0.hasEnded && !head.status.isError } ?? false

@@ -20,6 +20,9 @@ package struct UpstreamRequest {
             case .stream(let framing, _, _): framing
             }
         }
+
+        /// Whether an origin may answer before it has read all of what is sent at once.
+        var isLong: Bool { if case .octets(let chunk) = self { chunk.count > 64 << 10 } else { false } }
     }
 
     package let origin: Origin

@@ -114,4 +114,42 @@ struct LeavingScenarios {
             if method == "GET" { try await request.reply(content: "apples") } else { request.finish() }
         }
     }
+
+    @Test(arguments: ["GET", "DELETE"])
+    func `a client that leaves in the middle of a response is no error of the origin's`(method: String) async throws {
+        try await Scenario.run {
+            $0.timeouts.abandon = .zero; _ = $1
+        } _: { (scene) async throws in
+            let client = try await scene.client()
+            try await client.send("\(method) \(scene.url("/a")) HTTP/1.1", "Host: x")
+            let request = try await scene.origin.request()
+            try await request.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+            _ = try await client.head()
+            await client.close()
+            _ = try await request.wire.end()
+            request.finish()
+            try await eventually("it is counted") { scene.proxy.openConnections == 0 }
+            #expect(scene.count(.error) == 0)
+        }
+    }
+
+    @Test func `a response without a length does not look whole when its client was too slow`() async throws {
+        try await Scenario.run { settings, _ in
+            settings.timeouts.write = .seconds(5)
+        } _: { (scene) async throws in
+            let client = try await scene.client(isHeld: true)
+            try await client.send("POST \(scene.url("/a")) HTTP/1.0", "Host: x", "Content-Length: 0")
+            let request = try await scene.origin.request()
+            try await request.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            let sending = Task {
+                let piece = String(repeating: "octets; ", count: 8_192)
+                for _ in 0..<200 { try? await request.write("10000\r\n\(piece)\r\n") }
+            }
+            _ = try await scene.lettingTimePass(within: .seconds(5)...(.seconds(30))) { try await request.wire.end() }
+            await sending.value
+            client.release()
+            #expect(try await client.response().cut == .reset)
+            request.finish()
+        }
+    }
 }

@@ -370,4 +370,45 @@ struct ContentTests {
             #expect(await origin.isClosed())
         }
     }
+
+    @Test(arguments: ["stays", "closes"])
+    func `RFC 9110 §15.5.14 an origin that refuses content at hand is heard before all is sent`(
+        ending: String
+    ) async throws {
+        try await Fixture.run { test in
+            let content = UpstreamRequest.Content.octets(ContentChunk([UInt8](repeating: 0x61, count: 8 << 20)))
+            let answer = test.send(try post(content))
+            let origin = try await test.accept()
+            #expect(try await origin.head().hasPrefix("POST / HTTP/1.1"))
+            try await origin.send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig")
+            if ending == "closes" { origin.stream.close() }
+            let response = try await answer.value().get()
+            #expect(response.head.status == 413)
+            #expect(try await response.text() == "big")
+            // The rest of the content would be taken for the next request.
+            let next = test.send(try post(.none))
+            let other = try await test.accept()
+            #expect(other !== origin)
+            _ = try await other.head()
+            try await other.send(Self.ok)
+            #expect(try await next.value().get().head.status == 200)
+        }
+    }
+
+    @Test func `content at hand is whole for an origin that answers before it has read it`() async throws {
+        try await Fixture.run { test in
+            let count = 4 << 20
+            let answer = test.send(try post(.octets(ContentChunk([UInt8](repeating: 0x61, count: count)))))
+            let origin = try await test.accept()
+            _ = try await origin.head()
+            try await origin.send(Self.ok)
+            #expect(try await origin.octets(count).utf8.count == count)
+            let response = try await answer.value().get()
+            #expect(try await response.text() == "ok")
+            let next = test.send(try post(.none))
+            _ = try await origin.head()
+            try await origin.send(Self.ok)
+            #expect(try await next.value().get().head.status == 200)
+        }
+    }
 }

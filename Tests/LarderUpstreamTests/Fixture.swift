@@ -37,7 +37,7 @@ final class Fixture {
         self.time = time
         let network = Network(loop)
         self.network = network
-        pool = UpstreamPool(loop: loop, settings: settings) { host, port, timeout, allows throws(IOError) in
+        pool = UpstreamPool(loop: loop, settings: settings) { host, port, timeout, _, allows throws(IOError) in
             try await network.connect(host, port, allows)
         }
     }

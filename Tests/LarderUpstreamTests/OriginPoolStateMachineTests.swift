@@ -72,6 +72,15 @@ struct OriginPoolStateMachineTests {
         }
     }
 
+    @Test func `a greater limit lets those in line connect`() {
+        var pool = Pool()
+        for request in 0..<4 { _ = pool.request(request) }
+        #expect(pool.machine.waitingCount == 4)
+        pool.limits.connections = 3
+        #expect(pool.machine.limited(pool.limits) == [.connect(for: 2)])
+        #expect(pool.machine.checkInvariants(pool.limits))
+    }
+
     @Test func `a connection that nobody waits for is kept without further ado`() {
         var pool = busy()
         var isParked = pool.machine.parked(101, now: 0, limits: pool.limits)

@@ -147,6 +147,19 @@ struct OriginWatchTests {
         #expect(bench.error(bench.request(key: "anna")) == nil)
     }
 
+    @Test(arguments: ["PRIVATE-TOKEN", "X-Auth-Token", "DPoP", "X-Api-Key-Id"] as [FieldName])
+    func `a quota is that of the credential, whatever its field is called`(field: FieldName) {
+        var bench = Bench()
+        func request(_ user: String) -> UpstreamRequest {
+            var request = bench.request()
+            request.head.fields.append(field, user)
+            return request
+        }
+        bench.answer(request("anna"), 429, pause: .seconds(30))
+        #expect(bench.error(request("anna"))?.status == 429)
+        #expect(bench.error(request("ben")) == nil)
+    }
+
     @Test(arguments: [429, 503])
     func `one URL that asks to be left alone takes the origin from nobody else`(status: Int) {
         var bench = Bench()

@@ -25,22 +25,23 @@ package final class Connector {
     /// `allow` is called for each address right before it is used, so that the check applies to the very address of the
     /// connection. If it allows none, this throws `.permissionDenied`.
     package func connect(
-        to host: String, port: UInt16, timeout: Duration, allow: (SocketAddress) -> Bool = { _ in true }
+        to host: String, port: UInt16, timeout: Duration, abort: ConnectAbort? = nil,
+        allow: (SocketAddress) -> Bool = { _ in true }
     ) async throws(IOError) -> ByteStream {
         let deadline = executor.monotonicNow().advanced(by: timeout)
-        let found = try await resolver.addresses(of: host, port: port)
+        let found = try await resolver.addresses(of: host, port: port, abort: abort)
         let allowed = found.filter(allow)
         guard !allowed.isEmpty else {
             throw IOError(
                 .permissionDenied, operation: "connect to \(host):\(port)",
                 detail: "the rules allow none of its addresses (\(found.map(\.host).joined(separator: ", ")))")
         }
-        return try await race(to: allowed, deadline: deadline)
+        return try await race(to: allowed, deadline: deadline, abort)
     }
 
     /// Connects to the first of `addresses` that answers.
     package func connect(addresses: [SocketAddress], timeout: Duration) async throws(IOError) -> ByteStream {
-        try await race(to: addresses, deadline: executor.monotonicNow().advanced(by: timeout))
+        try await race(to: addresses, deadline: executor.monotonicNow().advanced(by: timeout), nil)
     }
 
     /// Connects to a Unix socket.
@@ -51,11 +52,14 @@ package final class Connector {
         return try await connect(addresses: [SocketAddress(unixPath: path)], timeout: timeout)
     }
 
-    private func race(to addresses: [SocketAddress], deadline: Int64) async throws(IOError) -> ByteStream {
+    private func race(
+        to addresses: [SocketAddress], deadline: Int64, _ abort: ConnectAbort?
+    ) async throws(IOError) -> ByteStream {
         guard !addresses.isEmpty else {
             throw IOError(.unreachable, operation: "connect", detail: "there is no address to connect to")
         }
         let dialling = Dialling(addresses, on: executor, deadline: deadline)
+        abort?.onAbort { [weak dialling] in dialling?.abort() }
         let (descriptor, peer) = try await dialling.result().get()
         return try ByteStream(adopting: descriptor, on: executor, peer: peer, isNonBlocking: true)
     }
@@ -72,6 +76,7 @@ private final class Dialling {
     private var continuation: UnsafeContinuation<Outcome, Never>?
     private var pauseTimer: Timer?
     private var deadlineTimer: Timer?
+    private var isAborted = false
 
     init(_ addresses: [SocketAddress], on executor: LoopExecutor, deadline: Int64) {
         race = ConnectRace(addresses)
@@ -86,8 +91,13 @@ private final class Dialling {
             let deadlineTimer = Timer(on: executor) { [unowned self] in timedOut() }
             self.deadlineTimer = deadlineTimer
             deadlineTimer.arm(at: deadline)
-            perform(race.start())
+            if isAborted { abort() } else { perform(race.start()) }
         }
+    }
+
+    func abort() {
+        isAborted = true
+        end(.failure(ConnectAbort.error("connect to \(race.addresses.map(\.description).joined(separator: ", "))")))
     }
 
     private func perform(_ actions: [ConnectRace.Action]) {

@@ -4,13 +4,17 @@ import Glibc
 
 /// A look-up of one name in both address families, and all callers that wait for it.
 final class Lookup {
-    typealias Continuation = UnsafeContinuation<Result<[SocketAddress], IOError>, Never>
+    /// One of those that wait for it.
+    struct Caller {
+        let number: UInt64
+        let continuation: UnsafeContinuation<Result<[SocketAddress], IOError>, Never>
+    }
 
     /// How long to wait for the slower family once the other has answered (RFC 8305 §3).
     private static let patience = Duration.milliseconds(50)
 
     let name: String
-    var waiting: [Continuation]
+    var waiting: [Caller]
     private let servers: NameServers
     private let executor: LoopExecutor
     /// Called with the result and its lifetime according to the servers.
@@ -19,13 +23,13 @@ final class Lookup {
     private var timer: Timer?
 
     init(
-        _ name: String, of servers: NameServers, on executor: LoopExecutor, for continuation: Continuation,
+        _ name: String, of servers: NameServers, on executor: LoopExecutor, for caller: Caller,
         finished: @escaping (Lookup, Result<[SocketAddress], IOError>, Duration) -> Void
     ) {
         self.name = name
         self.servers = servers
         self.executor = executor
-        waiting = [continuation]
+        waiting = [caller]
         self.finished = finished
     }
 
@@ -90,8 +94,16 @@ final class Lookup {
         timer = nil
         for question in questions { question.cancel() }
         finished(self, result, lifetime)
-        for continuation in waiting { continuation.resume(returning: result) }
+        for caller in waiting { caller.continuation.resume(returning: result) }
         waiting = []
+    }
+
+    /// A caller waits no longer; without any, nothing is looked up.
+    func leave(_ number: UInt64) {
+        guard let index = waiting.firstIndex(where: { $0.number == number }) else { return }
+        let error = ConnectAbort.error("resolve \(name)")
+        waiting.remove(at: index).continuation.resume(returning: .failure(error))
+        if waiting.isEmpty { conclude(.failure(error), .zero) }
     }
 }
 

@@ -43,6 +43,7 @@ package final class Resolver {
     private var filesDue = Int64.min
     private var answers: [String: Answer] = [:]
     private var lookups: [String: Lookup] = [:]
+    private var lastCaller: UInt64 = 0
 
     package init(on loop: isolated EventLoop, files: Files = Files(), limits: Limits = Limits()) {
         executor = loop.executor
@@ -53,14 +54,18 @@ package final class Resolver {
     /// The addresses of `host` with `port`, IPv6 first; never empty.
     ///
     /// Throws `.nameNotFound`, `.nameServerFailure`, `.lookupTimedOut`, or `.overloaded` if too many lookups are under way.
-    package func addresses(of host: String, port: UInt16) async throws(IOError) -> [SocketAddress] {
+    ///
+    /// - Parameter abort: ends the wait, and the look-up if it is nobody else's, with `.closed`.
+    package func addresses(
+        of host: String, port: UInt16, abort: ConnectAbort? = nil
+    ) async throws(IOError) -> [SocketAddress] {
         if let address = SocketAddress(host: host, port: port) { return [address] }
         let name = try Self.canonical(host)
         if name == "localhost" || name.hasSuffix(".localhost") {
             // RFC 6761 §6.3: always this machine, whatever a server or a file says.
             return [SocketAddress(ipv6: 0, 1, port: port), .loopback(port: port)]
         }
-        return try await lookUp(name).get().map { $0.withPort(port) }
+        return try await lookUp(name, abort).get().map { $0.withPort(port) }
     }
 
     /// Lower case, without the final dot. Refuses text that cannot be the name of a host.
@@ -96,14 +101,18 @@ package final class Resolver {
     /// The number of cached answers.
     var answerCount: Int { answers.count }
 
-    private func lookUp(_ name: String) async -> Result<[SocketAddress], IOError> {
+    private func lookUp(_ name: String, _ abort: ConnectAbort?) async -> Result<[SocketAddress], IOError> {
         let now = executor.monotonicNow()
         if let answer = answers[name], answer.expires > now { return answer.result }
         return await withUnsafeContinuation { continuation in
+            lastCaller += 1
+            let caller = Lookup.Caller(number: lastCaller, continuation: continuation)
             if let lookup = lookups[name] {
-                lookup.waiting.append(continuation)
+                lookup.waiting.append(caller)
+                leave(lookup, caller, on: abort)
             } else if lookups.count < limits.lookups {
-                begin(name, for: continuation)
+                begin(name, for: caller)
+                if let lookup = lookups[name] { leave(lookup, caller, on: abort) }
             } else {
                 let detail = "\(limits.lookups) lookups are under way already"
                 continuation.resume(
@@ -112,16 +121,20 @@ package final class Resolver {
         }
     }
 
-    private func begin(_ name: String, for continuation: Lookup.Continuation) {
+    private func leave(_ lookup: Lookup, _ caller: Lookup.Caller, on abort: ConnectAbort?) {
+        abort?.onAbort { [weak lookup] in lookup?.leave(caller.number) }
+    }
+
+    private func begin(_ name: String, for caller: Lookup.Caller) {
         let servers: NameServers
         do throws(IOError) {
             servers = try currentServers()
         } catch {
-            return continuation.resume(returning: .failure(error))
+            return caller.continuation.resume(returning: .failure(error))
         }
-        if let known = servers.hosts.addresses[name] { return continuation.resume(returning: .success(known)) }
+        if let known = servers.hosts.addresses[name] { return caller.continuation.resume(returning: .success(known)) }
         // Holds: look-ups are its own, and cancelled with it.
-        let lookup = Lookup(name, of: servers, on: executor, for: continuation) { [unowned self] in
+        let lookup = Lookup(name, of: servers, on: executor, for: caller) { [unowned self] in
             finished($0, with: $1, lifetime: $2)
         }
         lookups[name] = lookup

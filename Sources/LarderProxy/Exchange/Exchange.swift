@@ -211,7 +211,10 @@ final class Exchange {
             if writer.record.kind != .own { writer.record.kind = .aborted }
             writer.isPersistent = false
             throw error
-        case let error as IOError: throw error
+        case let error as IOError:
+            // It would look whole after an orderly end.
+            if writer.hasResponded, writer.delivery == .untilClose { stream.reset() }
+            throw error
         default: problem = Problem(upstream: error, place: uri.isEmpty ? "the origin" : uri.authority)
         }
         writer.record.fail(problem)

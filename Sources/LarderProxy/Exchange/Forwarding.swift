@@ -80,8 +80,14 @@ struct Forwarding: ExchangeStep {
         // Before the client gets the response: a client that has seen a write succeed must not get earlier state.
         let promotion = await settlement.settle(
             response.head, repeatable, isForAnotherPartition: sender?.isForAnotherPartition ?? false)
-        guard goesOn else { return try await answer(with: response, promotion, by: sender) }
+        guard goesOn else {
+            do { return try await answer(with: response, promotion, by: sender) } catch {
+                throw abort.isAborted ? ClientGone() : error
+            }
+        }
         let outcome = await answerBesideRequest(with: response, promotion, by: sender)
+        // The content that is cut off now is not the reason of what came before.
+        if case .failure = outcome, response.failureOfRequest == nil { response.giveUpRequest() }
         await exchange.stopContent()
         await settlement.settleAgain(response.head)
         if let cause = response.failureOfRequest { throw cause is IOError ? ClientGone() : cause }

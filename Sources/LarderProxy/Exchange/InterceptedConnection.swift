@@ -91,7 +91,8 @@ struct InterceptedConnection: ExchangeStep {
     /// Connects the client, whose CONNECT has been answered, to the authority after all.
     private func passThrough(_ reason: TunnelReason) async throws {
         writer.record.kind = .tunnel
-        guard !request.isLaneOffline, !tunnel.isOffline, tunnel.takePlace() else { return }
+        guard !request.isLaneOffline, !tunnel.isOffline, (try? request.takeOriginPlace()) != nil, tunnel.takePlace()
+        else { return }
         defer { context.proxy.releaseTunnel() }
         try await tunnel.shown(as: reason) {
             stream.setDeadline(after: nil)

@@ -64,6 +64,8 @@ package enum Credentials {
                 let isOfRequest =
                     index > 0 && ["idempotency", "cache"].contains { words[index - 1].elementsEqual($0.utf8) }
                 if next == nil, !isOfRequest { return true }
+                // Whatever of it: its name, its version.
+                if index > 0, words[index - 1].elementsEqual("api".utf8) { return true }
             case word.elementsEqual("oidc".utf8):
                 if next?.elementsEqual("data".utf8) ?? false { return true }
             // Not `User-Agent`, nor `X-User-Agent`.
@@ -79,6 +81,7 @@ package enum Credentials {
         "authorization", "authentication", "auth", "token", "apikey", "accesskey", "session", "sessionid", "secret",
         "credential", "credentials", "cookie", "jwt", "password", "passwd", "bearer", "signature", "identity",
         "account", "accountid", "tenant", "userid", "username", "principal", "cert", "email", "ticket",
+        "userinfo",
     ].map { Array($0.utf8) }
 
     /// Words that are the endings of others.

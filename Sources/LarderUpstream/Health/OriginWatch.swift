@@ -309,12 +309,11 @@ package struct OriginReport: Sendable, Equatable {
 }
 
 extension OriginHealth.Ask {
-    /// The fields that distinguish quotas: clients identify themselves by one of these.
-    private static let credentialFields: [FieldName] = [.authorization, .cookie, "X-Api-Key", "Api-Key"]
-
     init(_ request: UpstreamRequest) {
         var hasher = Hasher()
-        for name in Self.credentialFields {
+        // Quotas are those of users.
+        for name in Credentials.all(in: request.head.fields) {
+            hasher.combine(name.canonical)
             request.head.fields.forEach(name) { hasher.combine(bytes: $0) }
             hasher.combine(0 as UInt8)
         }

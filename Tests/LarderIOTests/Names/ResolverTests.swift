@@ -223,4 +223,37 @@ struct ResolverTests {
         #expect(log == ["overloaded", "lookupTimedOut", "lookupTimedOut"])
         #expect(last == "192.0.2.1:80")
     }
+
+    @Test func `who does not wait any longer looks nothing up, unless others wait`() async throws {
+        let server = try FakeNameServer { name in
+            name.hasPrefix("silent") ? .silence : .addresses(ipv4: [0xC000_0201], ipv6: [])
+        }
+        let files = server.files
+        var limits = Resolver.Limits()
+        limits.lookups = 1
+        let time = ManualTime()
+        let log = try await onLoop(time: time) { [limits] loop in
+            let resolver = Resolver(on: loop, files: files, limits: limits)
+            let aborts = [ConnectAbort(), ConnectAbort()]
+            var log: [String] = []
+            for abort in aborts {
+                loop.spawnHere {
+                    do throws(IOError) {
+                        _ = try await resolver.addresses(of: "silent.example", port: 80, abort: abort)
+                    } catch {
+                        log.append("\(error.code)")
+                    }
+                }
+            }
+            while server.questions.isEmpty { await loop.yield() }
+            aborts[0].abort()
+            while log.count < 1 { await loop.yield() }
+            log.append(await Self.describe("www.example", by: resolver))
+            aborts[1].abort()
+            while log.count < 3 { await loop.yield() }
+            log.append(await Self.describe("www.example", by: resolver))
+            return log
+        }
+        #expect(log == ["closed", "overloaded", "closed", "192.0.2.1:80"])
+    }
 }

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Ends an attempt to connect that nobody waits for any more. It serves one attempt. Confined to its loop.
+package final class ConnectAbort {
+    package private(set) var isAborted = false
+    private var end: (() -> Void)?
+
+    package init() {}
+
+    /// Ends what the attempt waits for; it fails soon after.
+    package func abort() {
+        isAborted = true
+        end.take()?()
+    }
+
+    /// Sets the action that ends what the attempt waits for next; called at once when it is aborted already.
+    package func onAbort(_ action: @escaping () -> Void) {
+        if isAborted { action() } else { end = action }
+    }
+
+    static func error(_ operation: String) -> IOError {
+        IOError(.closed, operation: operation, detail: "nobody waits for it any more")
+    }
+}
