@@ -215,7 +215,7 @@ final class DownstreamConnection {
                 isWaiting = true
                 defer { isWaiting = false }
                 try await stream.waitReadable()
-                // What came is served first, even if it was told to rest at the same moment.
+                // The request is served first, even if the connection was told to rest at the same moment.
                 shallRest = false
             } while !unsent.isEmpty || isAnswered
             wasActive = true

@@ -64,7 +64,7 @@ package enum Credentials {
                 let isOfRequest =
                     index > 0 && ["idempotency", "cache"].contains { words[index - 1].elementsEqual($0.utf8) }
                 if next == nil, !isOfRequest { return true }
-                // Whatever of it: its name, its version.
+                // Its name or its version, say.
                 if index > 0, words[index - 1].elementsEqual("api".utf8) { return true }
             case word.elementsEqual("oidc".utf8):
                 if next?.elementsEqual("data".utf8) ?? false { return true }
