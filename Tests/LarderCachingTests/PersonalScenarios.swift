@@ -162,6 +162,44 @@ struct PersonalScenarios {
         }
     }
 
+    @Test(arguments: [false, true])
+    func `parts of two users' pages are not joined by their date`(isRange: Bool) async throws {
+        try await Self.run({ _ in }, onDisk: true) { (scene) async throws in
+            let lines = [
+                "Cache-Control: max-age=0", "Last-Modified: Thu, 01 Jan 1970 00:00:00 GMT", "Accept-Ranges: bytes",
+            ]
+            scene.origin.answer { request in
+                let letter = request["Cookie"] == "s=alice" ? "a" : "b"
+                guard let range = request["Range"] else {
+                    return OriginRequest.response(200, lines, content: String(repeating: letter, count: 10))
+                }
+                let isFirst = range == "bytes=0-4"
+                return OriginRequest.response(
+                    206, lines + ["Content-Range: bytes \(isFirst ? "0-4" : "5-9")/10"],
+                    content: String(repeating: letter, count: 5))
+            }
+            #expect(try await scene.getStored("/a", Self.alice, "Range: bytes=0-4").text == "aaaaa")
+            if isRange { #expect(try await scene.getStored("/a", Self.bob, "Range: bytes=5-9").text == "bbbbb") }
+            #expect(try await scene.getStored("/a", Self.bob).text == "bbbbbbbbbb")
+        }
+    }
+
+    @Test func `RFC 9111 §4.3.5 a HEAD makes nobody's of one user's page`() async throws {
+        try await Self.run({ _ in }) { (scene) async throws in
+            let modified = "Last-Modified: Thu, 01 Jan 1970 00:00:00 GMT"
+            scene.origin.answer { request in
+                request.method == "HEAD"
+                    ? .response(200, "Cache-Control: public, max-age=60", modified)
+                    : .ok("Cache-Control: max-age=0", modified, content: request["Cookie"] ?? "nobody's")
+            }
+            #expect(try await scene.getStored("/a", Self.alice).text == "s=alice")
+            let client = try await scene.client()
+            try await client.send("HEAD \(scene.url("/a")) HTTP/1.1", "Host: x", "Cache-Control: no-cache")
+            #expect(try await client.head().status == 200)
+            #expect(try await scene.get("/a").text == "nobody's")
+        }
+    }
+
     // MARK: Waiting together
 
     @Test(arguments: ["max-age=0", "max-age=60, no-cache=\"Set-Cookie\"", "no-cache, max-age=0"])

@@ -134,13 +134,14 @@ public final class TokenRefresh: Sendable {
     /// Told when a token is read, by whom this is set for: what is made of one is the same user's with the next.
     @TaskLocal package static var onRead: (@Sendable () -> Void)?
 
-    /// Those whose request for a new token is on its way: its own refusal must not wait for itself.
-    @TaskLocal fileprivate static var underWay: Set<ObjectIdentifier> = []
+    /// Whether the request for a new token is being made: its own refusal must not wait for itself, nor for another's
+    /// that waits for this one.
+    @TaskLocal fileprivate static var isMakingRefresh = false
 
     /// Decorates a request, so that a refusal leads to a new token and one repetition. The request for the token itself
     /// is not decorated.
     public func decorate(_ resource: Resource, _ request: Request) -> Request {
-        if TokenRefresh.underWay.contains(ObjectIdentifier(self)) { return request }
+        if TokenRefresh.isMakingRefresh { return request }
         return request.chained(preparing: {
             let generation = self.status.withLock { $0.generation }
             return { self.next(after: $0, to: request, for: resource, of: generation) }
@@ -172,8 +173,7 @@ public final class TokenRefresh: Sendable {
             let nothing = AnyEntity(content: [UInt8]() as any Sendable, timestamp: service.clock.now)
             return resource.hardWiredRequest(returning: ResponseInfo(.success(nothing)))
         }
-        let outer = TokenRefresh.underWay
-        let made = TokenRefresh.$underWay.withValue(outer.union([ObjectIdentifier(self)])) { makeRequest(service) }
+        let made = TokenRefresh.$isMakingRefresh.withValue(true) { makeRequest(service) }
         let refresh = made.chained { info in
             guard case .success(let entity) = info.response else { return .useThisResponse }
             guard let token = self.readToken(entity) else {
@@ -190,28 +190,24 @@ public final class TokenRefresh: Sendable {
             self.status.withLock { $0.generation += 1 }
             return .useThisResponse
         }
-        return Request.prepare(using: RefreshDelegate(refresh, within: outer), clock: service.clock)
+        return Request.prepare(using: RefreshDelegate(refresh), clock: service.clock)
     }
 }
 
 /// The request for a token, to everybody else: those who go on when it completes are none of it.
 private final class RefreshDelegate: RequestDelegate {
     private let refresh: Request
-    private let outer: Set<ObjectIdentifier>
 
-    init(_ refresh: Request, within outer: Set<ObjectIdentifier>) {
-        self.refresh = refresh
-        self.outer = outer
-    }
+    init(_ refresh: Request) { self.refresh = refresh }
 
     func startUnderlyingOperation(_ completion: RequestCompletion) {
-        refresh.onCompletion { info in TokenRefresh.$underWay.withValue(self.outer) { completion.complete(info) } }
+        refresh.onCompletion { info in TokenRefresh.$isMakingRefresh.withValue(false) { completion.complete(info) } }
         refresh.start()
     }
 
     func cancelUnderlyingOperation() { refresh.cancel() }
 
-    func repeated() -> any RequestDelegate { RefreshDelegate(refresh.repeated(), within: outer) }
+    func repeated() -> any RequestDelegate { RefreshDelegate(refresh.repeated()) }
 
     func computeProgress() -> Double { refresh.currentProgress }
 

@@ -83,13 +83,17 @@ extension Resource {
     /// - Parameter generation: how many wipes there may have been for the outcome to be adopted.
     @discardableResult
     private func load(using request: Request, since generation: UInt64?) -> Request {
+        var isLate = false
         perform { program, state in
-            if let generation, state.wipeGeneration != generation { return .init() }
+            isLate = generation.map { $0 != state.wipeGeneration } ?? false
+            if isLate { return .init() }
             let (id, transition) = program.machine.loadStarted()
             (request.delegate as? HostedLoadDelegate)?.setID(id, of: self)
             program.loadRequests.append((id, request, isReported: false))
             return transition
         }
+        // It was changed all the same.
+        if isLate { invalidate() }
         settle(request)
         return request.start()
     }

@@ -123,10 +123,13 @@ public final class Resource: Sendable {
     /// The same, unless there were more wipes than `generation` says.
     func overrideLocalData(with entity: AnyEntity, since generation: UInt64?) {
         if registeredHost?.override(self, with: entity, since: generation) == true { return }
+        var isLate = false
         perform { program, state in
-            if let generation, state.wipeGeneration != generation { return .init() }
-            return program.machine.overridden(with: entity)
+            isLate = generation.map { $0 != state.wipeGeneration } ?? false
+            return isLate ? .init() : program.machine.overridden(with: entity)
         }
+        // It was changed all the same.
+        if isLate { invalidate() }
     }
 
     /// Replaces the content of the latest data, keeping its fields; the time is now. Without data the content type is

@@ -27,6 +27,9 @@ enum Redirection {
         }
         var next = request
         next.url = target
+        // They were about another URL (RFC 9110 §15.4).
+        if next.fields.contains(.ifRange) { next.fields.remove(.range) }
+        for name: FieldName in [.ifNoneMatch, .ifModifiedSince, .ifRange] { next.fields.remove(name) }
         let becomesGet =
             response.status == 303 && request.method != .head
             || [301, 302].contains(response.status.rawValue) && request.method == .post
@@ -51,8 +54,8 @@ enum Redirection {
     }
 
     private static let harmless: Set<FieldName> = [
-        .accept, .acceptEncoding, .acceptLanguage, .acceptCharset, .userAgent, .range, .ifRange, .ifNoneMatch,
-        .ifModifiedSince, .ifMatch, .ifUnmodifiedSince, .cacheControl, .pragma, .contentType, .contentEncoding,
+        .accept, .acceptEncoding, .acceptLanguage, .acceptCharset, .userAgent, .range, .ifMatch,
+        .ifUnmodifiedSince, .cacheControl, .pragma, .contentType, .contentEncoding,
         .contentLanguage, "Prefer", "DNT", "Traceparent", "Tracestate",
     ]
 }

@@ -131,9 +131,12 @@ extension Proxy {
         guard let record = records.first(where: { $0.variant == line.variant && $0.storedAt == line.storedAt }),
             let stored = diskTier.variant(of: record, policy: settled.policy)?.stored
         else { return .gone }
+        var fields = stored.fields
+        // Its validators are about the URL it came from, which is not exported.
+        if stored.place != nil { for name: FieldName in [.eTag, .lastModified] { fields.remove(name) } }
         var entity = ArchivedEntity(
             url: line.key.url, service: line.key.service, partition: line.key.partition, owner: "",
-            method: stored.requestMethod, status: stored.status, fields: stored.fields,
+            method: stored.requestMethod, status: stored.status, fields: fields,
             selectors: stored.variance.selectors.map { ArchivedEntity.Selector(name: $0.name, value: $0.value) },
             requestTime: stored.requestTime, responseTime: stored.responseTime,
             wasAuthorized: stored.requestWasAuthorized, wasPersonal: stored.facts.isPersonal || stored.facts.isForOne,

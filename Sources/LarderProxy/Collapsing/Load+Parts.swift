@@ -42,7 +42,7 @@ extension Load {
             rangeFill.variant.stored, rangeFill.filling, by: received.head, contentLength: received.length,
             to: clientHead, requestTime: received.times.request, responseTime: received.times.response,
             policy: policy)
-        guard let filled else { return try await startOver(rangeFill, response, received) }
+        guard let filled, received.place == nil else { return try await startOver(rangeFill, response, received) }
         guard let source = try await source(of: rangeFill, else: response, received) else { return }
         let end = filled.completeLength ?? filled.range.last + 1
         let wanted = rangeFill.filling.isRange ? rangeFill.filling.wanted : nil

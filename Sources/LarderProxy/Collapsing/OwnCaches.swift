@@ -132,7 +132,7 @@ struct OwnCaches {
     }
 
     private func mayContain(_ stored: StoredResponse) -> Bool {
-        !stored.isPartial && stored.facts.groups.isEmpty && !stored.facts.isPersonal
+        !stored.isPartial && stored.place == nil && stored.facts.groups.isEmpty && !stored.facts.isPersonal
             && (!stored.requestWasAuthorized || stored.facts.allowsAuthorized)
             && stored.variance.selectors.allSatisfy { $0.name == .acceptEncoding }
     }

@@ -20,10 +20,12 @@ extension InboundSender {
     func follow(
         _ response: UpstreamResponse, of request: UpstreamRequest, for client: Asking
     ) async throws -> UpstreamResponse {
-        guard request.head.method == .get || request.head.method == .head,
-            // They are about the URL that was asked for.
-            !request.head.fields.contains(.ifMatch), !request.head.fields.contains(.ifUnmodifiedSince)
-        else { return response }
+        guard request.head.method == .get || request.head.method == .head else { return response }
+        if request.head.fields.contains(.ifMatch) || request.head.fields.contains(.ifUnmodifiedSince) {
+            // They are about the URL that was asked for; others get what it leads to.
+            if InboundSender.target(of: response.head, at: uri) != nil { redirectsAreKept = false }
+            return response
+        }
         let first = response
         var (response, request, place, credit) = (response, request, uri, Credit.own(configuration))
         var followed = FollowedRedirects(of: client.head, to: uri, policy: client.policy)

@@ -32,6 +32,7 @@ struct LinkScanner {
     private func scan(_ text: CheckedOctets, isLast: Bool, into out: inout [UInt8]) -> Int {
         var done = 0
         var index = 0
+        var plainUntil = 0
         while index < text.count {
             let octet = text[index]
             guard octet == UInt8(ascii: ":") || octet == UInt8(ascii: "=") else {
@@ -43,7 +44,7 @@ struct LinkScanner {
                 octet == UInt8(ascii: ":")
                 ? (url(in: text, at: index, from: done) ?? member(in: text, at: index, from: done))
                 : attribute(in: text, at: index, from: done)
-            guard let found, let link = replaced(found, in: text, isLast: isLast) else {
+            guard let found, let link = replaced(found, in: text, isLast: isLast, &plainUntil) else {
                 index += 1
                 continue
             }
@@ -69,9 +70,12 @@ struct LinkScanner {
 
     /// The part of a link that is replaced, and by what: nil as long as that is not known. Nothing is replaced where dot
     /// segments lead out of all services.
+    ///
+    /// - Parameter plainUntil: the end of a path that has none, with all links in it.
     private func replaced(
-        _ found: Finding, in text: CheckedOctets, isLast: Bool
+        _ found: Finding, in text: CheckedOctets, isLast: Bool, _ plainUntil: inout Int
     ) -> (range: Range<Int>, target: [UInt8]?)? {
+        if found.range.upperBound < plainUntil { return (found.range, found.target) }
         var path: [UInt8] = []
         var index = found.range.upperBound
         while index < text.count, path.count < LinkScanner.pathLimit, !LinkScanner.endsPath(text[index]) {
@@ -85,7 +89,10 @@ struct LinkScanner {
         // A backslash may be the beginning of a slash.
         let isCut = index == text.count || index + 1 == text.count && text[index] == UInt8(ascii: "\\")
         if isCut, !isLast, path.count < LinkScanner.pathLimit { return (found.range, nil) }
-        guard LinkScanner.hasDotSegments(path) else { return (found.range, found.target) }
+        guard LinkScanner.hasDotSegments(path) else {
+            plainUntil = index
+            return (found.range, found.target)
+        }
         let beginning = found.isLocal ? map.origin : []
         let known = text[found.range].filter { !found.isEscaped || $0 != UInt8(ascii: "\\") }
         guard let target = map.target(resolving: beginning + known + path) else { return nil }

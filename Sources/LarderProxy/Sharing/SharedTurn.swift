@@ -130,7 +130,7 @@ extension LoopSharing {
             let other = StoredResponseCoding.decode(
                 entity.head, requestTime: entity.requestTime, responseTime: entity.responseTime,
                 contentLength: length, policy: CachePolicy())
-            return other?.facts.eTag == tag && other?.status == stored.status
+            return other?.facts.eTag == tag && other?.status == stored.status && other?.place == stored.place
         }?.content
     }
 }

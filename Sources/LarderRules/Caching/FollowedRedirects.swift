@@ -67,7 +67,7 @@ package struct FollowedRedirects {
             case .asked(let duration):
                 left = min(left ?? duration, duration)
                 // The final response calls itself so, and not what led there.
-                dropped.insert("public")
+                dropped.formUnion(["public", "stale-while-revalidate", "stale-if-error"])
             case .limited(let duration): left = min(left ?? duration, duration)
             }
         }

@@ -29,6 +29,8 @@ package enum FresheningDecision: Sendable {
         case status
         /// The merged head would be longer than a received one may be.
         case size
+        /// The stored response may be one user's, and nothing shows that this one is about the same representation.
+        case user
     }
 }
 
@@ -122,6 +124,9 @@ package enum Freshening {
         if let reason = difference(stored, response.fields, now: responseTime) {
             return .stale(stored.marked(.stale, policy: policy), reason)
         }
+        // One user's representation is another's only if the origin names it.
+        let isSame = stored.facts.eTag.map { response.fields.singleEntityTag == $0 } ?? false
+        guard !stored.facts.isForOne || isSame else { return .untouched(.user) }
         return freshen(
             stored, with: response, to: request, requestTime: requestTime, responseTime: responseTime, policy: policy)
     }

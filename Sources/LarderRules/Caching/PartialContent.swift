@@ -78,7 +78,8 @@ package enum PartialContent {
             guard let tag = response.singleEntityTag else { return false }
             return tag.isStrong && tag == stored.facts.eTag
         }
-        guard stored.facts.eTag == nil, let lastModified = response.date(.lastModified, now: now),
+        guard stored.facts.eTag == nil, stored.facts.validatesByDate,
+            let lastModified = response.date(.lastModified, now: now),
             lastModified == stored.facts.lastModified
         else { return false }
         return Validation.isStrong(lastModified: lastModified, date: stored.facts.date)
@@ -88,7 +89,7 @@ package enum PartialContent {
     /// The value of `If-Range` for the stored representation (RFC 9110 §13.1.5); nil if it has no strong validator.
     static func strongValidator(_ stored: StoredResponse) -> [UInt8]? {
         if let tag = stored.facts.eTag { return tag.isStrong ? tag.octets : nil }
-        guard let lastModified = stored.facts.lastModified,
+        guard let lastModified = stored.facts.lastModified, stored.facts.validatesByDate,
             Validation.isStrong(lastModified: lastModified, date: stored.facts.date)
         else { return nil }
         return stored.fields.withFirst(.lastModified) { Array($0) }

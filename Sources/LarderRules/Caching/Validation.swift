@@ -80,7 +80,10 @@ extension Validation {
         guard response.contains(.lastModified) else { return .update([validated], by: .onlyCandidate) }
         let time = candidates[validated].responseTime
         guard let lastModified = response.date(.lastModified, now: time) else { return .none(.unknownRepresentation) }
-        let matching = initialSet.filter { candidates[$0].facts.lastModified == lastModified }
+        let matching = initialSet.filter { index in
+            let facts = candidates[index].facts
+            return facts.lastModified == lastModified && (index == validated || facts.validatesByDate)
+        }
         let date = response.date(.date, now: time)
         guard isStrong(lastModified: lastModified, date: date), !matching.isEmpty else {
             return mostRecent(matching, candidates, .lastModified)

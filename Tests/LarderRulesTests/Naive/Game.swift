@@ -220,7 +220,10 @@ struct Game {
         for index in naive.indices
         where cache.matches(naive[index], request) && [200, 206].contains(naive[index].response.status) {
             let length = naive[index].held == nil ? Game.length : 5
-            let difference = cache.difference(naive[index], response, length: length)
+            let isSame = response.only("etag") != nil && response.only("etag") == naive[index].response.only("etag")
+            let difference =
+                cache.difference(naive[index], response, length: length)
+                ?? (cache.isForOne(naive[index]) && !isSame ? "user" : nil)
             let (keeping, update) = cache.keeping(response, beside: naive[index], request, now)
             let whole = cache.freshened(naive[index], response, request, requestTime, now)
             let obstacle = cache.discarded(whole)

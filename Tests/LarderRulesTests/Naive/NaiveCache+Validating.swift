@@ -36,7 +36,9 @@ extension NaiveCache {
         }
         guard response.has("last-modified") else { return [validated] }
         guard let modified = date(response, "last-modified") else { return [] }
-        let found = initial.filter { date(entries[$0].response, "last-modified") == modified }
+        let found = initial.filter {
+            date(entries[$0].response, "last-modified") == modified && ($0 == validated || !isForOne(entries[$0]))
+        }
         if let date = date(response, "date"), date - modified >= 60_000 { return found }
         return newest(found)
     }

@@ -361,18 +361,6 @@ struct DecoratorTests {
         #expect(await details.values[0].response().response.entity?.text == "b")
     }
 
-    @Test func `RQ-19 the request for one token may need another`() async {
-        fixture.reply("a", StubReply(401), .text("in"))
-        fixture.transport.reply(.post, Fixture.url("token"), StubReply(401), .text("t"))
-        fixture.transport.reply(.post, Fixture.url("session"), .text("s"))
-        let session = TokenRefresh(makeRequest: { $0.resource("session").request(.post) }, readToken: { $0.text })
-        let login = TokenRefresh(makeRequest: { $0.resource("token").request(.post) }, readToken: { $0.text })
-        fixture.service.configure("a") { $0.decorateRequests(login.decorate) }
-        fixture.service.configure("token", methods: [.post]) { $0.decorateRequests(session.decorate) }
-        #expect(await resource.load().response().response.entity?.text == "in")
-        #expect(session.token == "s" && login.token == "t")
-    }
-
     @Test func `RQ-18 RQ-19 a repeated request refreshes the token again`() async {
         fixture.reply("a", StubReply(401), .text("one"))
         fixture.transport.reply(.post, Fixture.url("token"), .text("t"))
