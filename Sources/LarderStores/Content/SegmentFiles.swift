@@ -73,7 +73,11 @@ final class SegmentFiles: Sendable {
 
     /// Remembers a failed read, so that equal content, when it is stored next, is not taken to be there.
     func noteUnread(_ place: SegmentPlace) {
-        unread.withLock { if $0.count < Self.mostUnread { $0.insert(place) } }
+        unread.withLock { places in
+            // An old one may be of content that never comes again.
+            if places.count >= Self.mostUnread, !places.contains(place) { places.removeFirst() }
+            places.insert(place)
+        }
     }
 
     /// Whether a read of a place has failed; it is told once.
