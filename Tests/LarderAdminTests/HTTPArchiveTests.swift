@@ -31,6 +31,25 @@ struct HTTPArchiveTests {
             fields: ["Content-Type": "image/png"], content: Array(0...255))
     }
 
+    @Test func `all recordings under way have a room together, which those that end give back`() throws {
+        let size = Self.binary.size
+        let room = RecordingRoom(limit: 3 * size)
+        let first = Recording(name: "one", in: room)
+        var second: Recording? = Recording(name: "two", in: room)
+        for _ in 0..<2 { second?.add(Self.binary) }
+        let replayed = Recording(name: "old", [Self.binary])
+        var share = room.share(for: replayed)
+        #expect(share != nil && room.share(for: replayed) == nil)
+        first.add(Self.binary)
+        #expect(first.count == 0 && first.omitted == 1 && second?.count == 2)
+        share = nil
+        first.add(Self.binary)
+        second = nil
+        for _ in 0..<3 { first.add(Self.binary) }
+        #expect(first.count == 3 && first.octets == 3 * size)
+        #expect(share == nil)
+    }
+
     @Test func `what is written for oneself is read as it was, octet for octet`() throws {
         let recording = Recording(name: "one", [Self.exchange, Self.binary])
         let text = HTTPArchive.json(recording).description

@@ -102,14 +102,20 @@ extension AdminPages {
                 "‘\(name.prefix(80))’ cannot be the name of a recording.",
                 advice: "Use up to 80 letters, digits and . _ -, beginning with a letter or digit.")
         }
-        if new != nil { return .record(Recording(name: name)) }
+        if new != nil { return .record(Recording(name: name, in: proxy.lanes.recordingRoom)) }
         guard let recording = try await walkers.run({ try proxy.recordings.recording(name) }) else {
             var problem = Problem.noRecording(name)
             problem.advice =
                 "Record it with `larder run --record \(name) -- COMMAND`; `larder lane list` shows what there is."
             throw problem
         }
-        return .replay(Replay(recording))
+        guard let share = proxy.lanes.recordingRoom.share(for: recording) else {
+            throw Problem(
+                status: 503, title: "Too many recordings", proxyError: .proxyInternalError,
+                detail: "The recordings of all lanes take as much memory as they may.",
+                advice: "Wait for other runs to end, or close lanes: `larder lane list` shows them.")
+        }
+        return .replay(Replay(recording, share))
     }
 }
 

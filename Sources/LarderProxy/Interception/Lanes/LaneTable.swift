@@ -8,6 +8,8 @@ import LarderIO
 package final class LaneTable: Sendable {
     static let limit = 256
     private let lanes = Lock<[String: Lane]>([:])
+    /// For what they record.
+    package let recordingRoom = RecordingRoom()
 
     package init() {}
 

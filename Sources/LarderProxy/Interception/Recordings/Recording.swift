@@ -24,24 +24,31 @@ package final class Recording: Sendable {
 
     package let name: String
     private let valueLimit: Int
+    private let room: RecordingRoom?
     private let state = Lock(State())
 
-    /// - Parameter omitted: how many exchanges happened but are not among these.
+    /// - Parameters:
+    ///   - omitted: how many exchanges happened but are not among these.
+    ///   - room: shared with other recordings; nil for one that does not grow.
     package init(
-        name: String, _ exchanges: [RecordedExchange] = [], omitted: Int = 0, valueLimit: Int = Recording.valueLimit
+        name: String, _ exchanges: [RecordedExchange] = [], omitted: Int = 0, valueLimit: Int = Recording.valueLimit,
+        in room: RecordingRoom? = nil
     ) {
         self.name = name
         self.valueLimit = valueLimit
+        self.room = room
         state.withLock { $0.omitted = omitted }
         for exchange in exchanges { add(exchange) }
     }
+
+    deinit { room?.giveBack(state.withLock { $0.octets }) }
 
     /// Adds an exchange. If there is no room for it, it is counted among the omitted.
     package func add(_ exchange: RecordedExchange) {
         let key = exchange.key
         state.withLock { state in
             guard state.octets + exchange.size <= Recording.limit,
-                state.values + exchange.valueCount <= valueLimit
+                state.values + exchange.valueCount <= valueLimit, room?.take(exchange.size) ?? true
             else {
                 state.omitted += 1
                 return
@@ -90,9 +97,14 @@ package final class Recording: Sendable {
 /// A recording that answers a lane's requests. Repeated requests get their responses in the recorded order.
 package final class Replay: Sendable {
     private let recording: Recording
+    /// Given back with it.
+    private let share: RecordingRoom.Share?
     let turns = Lock<[RecordingKey: Int]>([:])
 
-    package init(_ recording: Recording) { self.recording = recording }
+    package init(_ recording: Recording, _ share: RecordingRoom.Share? = nil) {
+        self.recording = recording
+        self.share = share
+    }
 
     package var name: String { recording.name }
     package var count: Int { recording.count }
