@@ -129,6 +129,25 @@ struct StoreUnavailableScenarios {
         }
     }
 
+    @Test func `an error replaces nothing that a pipeline has made, while that cannot be opened`() async throws {
+        typealias Base = TransformingScenarios
+        try await Base.run(Base.entry(Base.Counting(runs: Recorder<String>())), onDisk: true) { (scene) async throws in
+            scene.origin.answer { _ in .ok(Self.fresh, Base.json, content: Self.content) }
+            let made = try await scene.get("/a").text
+            try await scene.restart()
+            scene.origin.answer { _ in .response(503, Self.fresh) }
+            try await Self.withoutFiles(in: scene) { () async throws in
+                let response = try await scene.get("/a")
+                #expect(response.status == 503)
+                #expect(response["Cache-Status"]?.contains("stored-unread") == true)
+            }
+            let response = try await scene.get("/a")
+            #expect(Self.isHit(response))
+            let isMade = response.text == made
+            #expect(isMade)
+        }
+    }
+
     @Test func `what a new pipeline cannot read is transformed when it can be`() async throws {
         typealias Base = TransformingScenarios
         let runs = Recorder<String>()

@@ -40,6 +40,8 @@ final class Load: LoopLoad {
     let isJoinable: Bool
     /// Whether the origin is asked even during backoff.
     var bypassesBackoff = false
+    /// Whether an error does not replace what is stored.
+    var keepsStored = false
     /// Whether other daemons are asked before the origin.
     var sharing = SharedTierUse.none
     /// The responses of other daemons that the client's exchange found.

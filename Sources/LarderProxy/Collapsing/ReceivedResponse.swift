@@ -29,6 +29,8 @@ final class ReceivedResponse {
 
     /// Whether it may be stored for this Resource, apart from what the response itself says.
     private let belongsHere: Bool
+    /// Why it is not stored, though it may be.
+    private let hindrance: UnstoredReason?
     /// The URL that redirects have led to; nil for none.
     let place: String?
     /// Whether the redirects on the way to it may be kept.
@@ -57,11 +59,13 @@ final class ReceivedResponse {
         self.times = times
         self.load = load
         self.length = length
+        let keepsStored = load.keepsStored && head.status.isError
+        hindrance = belongsHere ? keepsStored ? .unread : nil : .otherPartition
         let trial = Storability.Trial(
             request: load.clientHead, target: load.uri, response: head, policy: load.policy,
             responseTime: times.response, redirectsAreKept: redirectsAreKept)
         var durability: StorabilityDecision.Durability?
-        if case .store(_, let lasting) = trial.decision, belongsHere, load.configuration.caches,
+        if case .store(_, let lasting) = trial.decision, hindrance == nil, load.configuration.caches,
             load.context.mayKeep(length)
         {
             durability = lasting
@@ -91,6 +95,6 @@ final class ReceivedResponse {
     /// Why it is not stored, for later explanations.
     var unstored: UnstoredResponse {
         UnstoredResponse(
-            head, at: times.response, findings, hindrance: belongsHere ? nil : .otherPartition)
+            head, at: times.response, findings, hindrance: hindrance)
     }
 }

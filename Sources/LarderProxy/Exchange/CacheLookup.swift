@@ -19,6 +19,8 @@ struct CacheLookup: ExchangeStep {
     var passedOver: ActiveLoad?
     /// Whether collapsing was tried and the response was not shareable.
     var asksAlone = false
+    /// Whether the stored response that would have been the answer could not be read.
+    var isUnread = false
     /// The memory's state at the time of the decision.
     var snapshot: ResourceMemory.Snapshot?
     /// The other daemons' responses, once they were looked for.

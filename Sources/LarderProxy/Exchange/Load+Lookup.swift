@@ -46,6 +46,7 @@ extension Load {
         if lookup.keyed == nil, lookup.shared?.isSilent != true {
             sharing = isJoinable && parts == nil ? .asks : .gives
         }
+        keepsStored = lookup.isUnread
         sharedLook = lookup.shared?.look
         isSharedLost = lookup.shared?.isLost ?? false
         bypassesBackoff =

@@ -34,6 +34,7 @@ struct StoredAnswer: ExchangeStep {
         } catch is StoreUnavailable where !writer.hasResponded {
             // The stored content stays for later requests.
             var lookup = lookup
+            lookup.isUnread = true
             try await lookup.bypass(reason: .miss)
             return true
         }

@@ -12,6 +12,8 @@ package enum UnstoredReason: Sendable, Hashable, BitwiseCopyable {
     case cut
     /// It may be stored, but is for another partition than the one that asked: the credentials were renewed on the way.
     case otherPartition
+    /// It is an error, and the stored response, which it would replace, cannot be read just now.
+    case unread
 
     package var word: String {
         switch self {
@@ -23,11 +25,12 @@ package enum UnstoredReason: Sendable, Hashable, BitwiseCopyable {
         case .part: "part"
         case .cut: "cut"
         case .otherPartition: "other-partition"
+        case .unread: "stored-unread"
         }
     }
 
     package static let all: [UnstoredReason] =
         StorageCondition.allCases.map(UnstoredReason.condition) + [
-            .tooLarge, .part, .cut, .otherPartition,
+            .tooLarge, .part, .cut, .otherPartition, .unread,
         ]
 }
