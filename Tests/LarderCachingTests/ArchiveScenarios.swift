@@ -120,6 +120,32 @@ struct ArchiveScenarios {
         }
     }
 
+    @Test func `what was everybody's where it was exported is one user's where it is imported, if that says so`()
+        async throws
+    {
+        try await Scenario.run(onDisk: true) { settings, origin in
+            settings.admin.token = Secret("token")
+            settings.add("shop", at: origin.url("/")) {
+                $0.configure {
+                    $0.everyone = true
+                    $0.expirationTime = Expiration(time: .seconds(3_600), mode: .override)
+                }
+            }
+        } _: { (scene) async throws in
+            scene.origin.answer { request in .ok("Cache-Control: max-age=0", content: request["Cookie"] ?? "nobody") }
+            #expect(try await scene.getStored("/a", "Cookie: s=ann").text == "s=ann")
+            let archive = try await exported(scene)
+            #expect(try summary(archive)["entities"]?.int == 1)
+            try await wipe(scene)
+            for isEveryone in [true, false] {
+                try await scene.reload { $0.services[0].configure[0].everyone = isEveryone }
+                _ = try await imported(scene, archive)
+                #expect(try await scene.get("/a", "Cookie: s=ben").text == (isEveryone ? "s=ann" : "s=ben"))
+                try await wipe(scene)
+            }
+        }
+    }
+
     /// How an origin comes to see credentials, apart from what a client sends to a shared service.
     enum Source: CaseIterable { case privateService, configured, configuredOnce, denied }
 

@@ -39,6 +39,7 @@ extension ArchivedEntity {
         if wasAuthorized { object["authorized"] = true }
         if wasPersonal { object["personal"] = true }
         if hadCredentials { object["credentials"] = true }
+        if hasTraces { object["traces"] = true }
         if standing != .asReceived { object["standing"] = .string(standing.rawValue) }
         object["length"] = .integer(length)
         return .object(object)
@@ -89,7 +90,7 @@ extension ArchivedEntity {
             requestTime: Timestamp(nanoseconds: Int64(try number("requested", 0...Int.max / 2))),
             responseTime: Timestamp(nanoseconds: Int64(try number("received", 0...Int.max / 2))),
             wasAuthorized: json["authorized"] == true, wasPersonal: json["personal"] == true,
-            hadCredentials: json["credentials"] == true, standing: standing,
+            hadCredentials: json["credentials"] == true, hasTraces: json["traces"] == true, standing: standing,
             length: Int64(try number("length", 0...Int.max / 2)))
     }
 

@@ -33,6 +33,8 @@ package struct ArchivedEntity: Sendable {
     package var selectors: [Selector]
     package var requestTime, responseTime: Timestamp
     package var wasAuthorized, wasPersonal, hadCredentials: Bool
+    /// Whether it has traces of a user, even if it counted as everybody's where it was exported.
+    package var hasTraces: Bool
     package var standing: StoredResponse.Standing
     /// The octets of the content.
     package var length: Int64
@@ -41,7 +43,7 @@ package struct ArchivedEntity: Sendable {
         url: String, service: String, partition: String, owner: String, method: Method, status: Status,
         fields: Fields, selectors: [Selector], requestTime: Timestamp, responseTime: Timestamp, wasAuthorized: Bool,
         wasPersonal: Bool,
-        hadCredentials: Bool, standing: StoredResponse.Standing, length: Int64
+        hadCredentials: Bool, hasTraces: Bool, standing: StoredResponse.Standing, length: Int64
     ) {
         self.url = url
         self.service = service
@@ -56,6 +58,7 @@ package struct ArchivedEntity: Sendable {
         self.wasAuthorized = wasAuthorized
         self.wasPersonal = wasPersonal
         self.hadCredentials = hadCredentials
+        self.hasTraces = hasTraces
         self.standing = standing
         self.length = length
     }
@@ -82,6 +85,9 @@ package struct ArchivedEntity: Sendable {
     /// The same where the configuration here may add credentials to each request.
     func personalReason(under configuration: EffectiveConfiguration) -> PersonalReason? {
         if let personalReason { return personalReason }
+        if hasTraces, configuration.policy.isPersonal(.credentialBesideKey), !isForAll(CacheControl.Response(fields)) {
+            return .credentials
+        }
         let sends = configuration.policy.sendsCredentials(with: Fields())
         return sends && !isForAll(CacheControl.Response(fields)) ? .configured : nil
     }
@@ -140,7 +146,8 @@ extension Proxy {
             selectors: stored.variance.selectors.map { ArchivedEntity.Selector(name: $0.name, value: $0.value) },
             requestTime: stored.requestTime, responseTime: stored.responseTime,
             wasAuthorized: stored.requestWasAuthorized, wasPersonal: stored.facts.isPersonal || stored.facts.isForOne,
-            hadCredentials: stored.traces.contains(.anyCredential), standing: stored.standing,
+            hadCredentials: stored.traces.contains(.anyCredential),
+            hasTraces: !stored.traces.isDisjoint(with: [.credentialBesideKey, .cookie]), standing: stored.standing,
             length: record.content.length)
         let isRefused =
             configuration.router.table.hardWiredAnswer(to: uri, method: method, of: service, settled) != nil

@@ -55,7 +55,9 @@ package final class ImportedEntity: Sendable {
             return nil
         }
         guard writer.finish() else { return nil }
-        if let resource = proxy.registry.resource(for: key) { proxy.wipe(resource) }
+        if let resource = proxy.registry.resource(for: key) {
+            proxy.wipe(resource, isInvalidation: true)
+        }
         return receipt
     }
 
@@ -165,7 +167,7 @@ extension ArchivedEntity {
         var traces = policy.traces(of: request.fields)
         traces.remove(.anyCredential)
         if wasAuthorized { traces.insert(.authorization) }
-        if wasPersonal { traces.insert(.credentialBesideKey) }
+        if wasPersonal || hasTraces { traces.insert(.credentialBesideKey) }
         if hadCredentials { traces.insert(.anyCredential) }
         return StoredResponse(
             requestMethod: method, traces: traces, variance: policy.variance(of: fields, to: request.fields),
