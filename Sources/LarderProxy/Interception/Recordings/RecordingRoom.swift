@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// The octets that the recordings of all lanes may take together: every user of the machine may open lanes.
+/// The octets that the recordings of all lanes may take together. Lanes end by themselves only when there are too many.
 package final class RecordingRoom: Sendable {
     /// That of two recordings.
     package static let limit = 2 * Recording.limit
