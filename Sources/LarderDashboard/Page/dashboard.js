@@ -85,10 +85,11 @@ function healthOf(service, upstreams) {
   return holding("td", "long bad-text", trouble, element("span", lastErrorOf(line), "sub"));
 }
 
-// A name of its own, where there is one: below a path, a page would not find its styles.
-function addressOf(service) {
+// A name of its own, where there is one: below a path, a page does not find its styles. It is typed, and no link: there
+// this page is another site, which is refused.
+function nameOf(service) {
   const hasName = location.hostname === "localhost" && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/i.test(service.name);
-  return hasName ? "http://" + service.name + ".localhost:" + (location.port || 80) + "/" : service.mount;
+  return hasName ? "For its pages type " + service.name + ".localhost:" + (location.port || 80) + " into the address bar" : "";
 }
 
 function showServices(status) {
@@ -97,7 +98,7 @@ function showServices(status) {
   rows("services", all.map(service => {
     const r = service.requests, asked = servedOf(r) + r.miss + r.pass + r.error;
     const name = service.mount ? element("a", service.name) : element("span", service.name);
-    if (service.mount) name.href = addressOf(service);
+    if (service.mount) { name.href = service.mount; name.title = nameOf(service); }
     const { hits, loads } = service.latencyMilliseconds;
     return [
       holding("td", "long", name, service.baseURL ? element("span", service.baseURL, "sub") : null),
