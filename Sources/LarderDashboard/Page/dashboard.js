@@ -21,7 +21,7 @@ function showFigures(status) {
   $("state").className = "badge " + (status.state === "serving" && status.offline.mode !== "on" ? "good" : "bad");
   $("uptime").textContent = "up " + span(status.uptimeSeconds);
   $("hit-ratio").textContent = percent(status.hitRatio);
-  $("hit-note").textContent = "since the start: " + count(served) + " of " + count(served + r.miss) + " requests";
+  $("hit-note").textContent = "since the start: " + count(served) + " of " + count(served + r.miss + r.error) + " requests";
   $("rate-note").textContent = count(all) + " in all, " + count(status.connections.open) + " connections";
   $("saved").textContent = bytes(status.bytes.saved);
   $("saved-note").textContent = percent(status.byteHitRatio) + " of " + bytes(status.bytes.sent) + " sent to clients";
@@ -71,6 +71,8 @@ function showRefused({ latest }) {
 const troubleOf = ({ state, openUntil }) => (state === "open" && !openUntil ? "failed; the next request tries it again"
   : { open: "left alone, as it fails", halfOpen: "being tried again", paused: "asks to wait" }[state]);
 
+const failures = n => count(n) + (n === 1 ? " request" : " requests") + " failed";
+
 const lastErrorOf = ({ lastError, lastErrorAt }) =>
   lastError && lastErrorAt ? `${lastError} (${new Date(lastErrorAt).toLocaleString()})` : lastError;
 
@@ -81,6 +83,10 @@ function healthOf(service, upstreams) {
   const line = upstreams.find(other => other.origin === origin || other.origin === named);
   if (!line) return element("td", "not asked yet", "quiet");
   const trouble = troubleOf(line);
+  const failed = service.requests.error;
+  if (!trouble && failed) {
+    return holding("td", "long warn-text", "answers now", element("span", failures(failed) + " since the start", "sub"));
+  }
   if (!trouble) return element("td", "well", "good-text");
   return holding("td", "long bad-text", trouble, element("span", lastErrorOf(line), "sub"));
 }
@@ -94,7 +100,7 @@ function nameOf(service) {
 
 function showServices(status) {
   const others = { name: "other hosts", ...status.otherHosts };
-  const all = status.services.concat(servedOf(others.requests) + others.requests.miss + others.requests.pass ? [others] : []);
+  const all = status.services.concat(servedOf(others.requests) + others.requests.miss + others.requests.pass + others.requests.error ? [others] : []);
   rows("services", all.map(service => {
     const r = service.requests, asked = servedOf(r) + r.miss + r.pass + r.error;
     const name = service.mount ? element("a", service.name) : element("span", service.name);
@@ -103,7 +109,7 @@ function showServices(status) {
     return [
       holding("td", "long", name, service.baseURL ? element("span", service.baseURL, "sub") : null),
       holding("td", "plot-column", sparkline(past && past.services[service.mount ? service.name : "-"])),
-      element("td", servedOf(r) + r.miss ? percent(service.hitRatio) : "–", "number"),
+      element("td", servedOf(r) + r.miss + r.error ? percent(service.hitRatio) : "–", "number"),
       element("td", count(asked), "number"), element("td", bytes(service.bytes.saved), "number"),
       element("td", latency(hits.p50 / 1000), "number roomy"), element("td", latency(loads.p50 / 1000), "number roomy"),
       service.baseURL ? healthOf(service, status.upstreams) : element("td", "", "quiet"),
@@ -169,14 +175,15 @@ function ranking(list, lines, otherwise) {
   keepFocus($(list), () => $(list).replaceChildren(...(made.length ? made : [element("li", otherwise, "quiet")])));
 }
 
-async function showHighlights() {
+async function showHighlights({ requests }) {
   const { hottest, slowest, notKept } = await ask("/-/highlights?limit=8");
   ranking("hottest", hottest.map(line => ({ url: line.url, service: line.service, figure: count(line.hits), why: line.state })),
     "Nothing was answered from memory yet.");
   ranking("slowest", slowest.map(line => ({ url: line.url, service: line.service, method: line.method, figure: latency(line.longestSeconds),
     why: `${count(line.requests)} ${line.requests === 1 ? "load" : "loads"}, ${latency(line.meanSeconds)} on average` })), "Nothing was loaded yet.");
   ranking("not-kept", notKept.map(line => ({ url: line.url, service: line.service, method: line.method, figure: count(line.requests),
-    why: line.reason })), "All that was asked for is stored.");
+    why: line.reason })), requests.error ? failures(requests.error) + "; nothing else was left unstored since the start."
+    : "Nothing was left unstored since the start.");
 }
 
 // MARK: Resources
@@ -335,7 +342,7 @@ async function refresh() {
       if (turn % 5 === 0 || !past) {
         past = await ask("/-/history");
         drawHistory(wantsDay ? past.day : past.recent, wantsDay);
-        await showHighlights();
+        await showHighlights(status);
       }
       turn += 1;
       showFigures(status);
