@@ -218,7 +218,9 @@ async function list() {
       return [
         clock.state, element("td", line.status, "number roomy"), element("td", count(line.hits), "number"),
         element("td", line.bytes === undefined ? "" : bytes(line.bytes), "number"), clock.age, clock.ttl,
-        element("td", line.where, "roomy"), holding("td", "long", button(line.url, "link", () => lookAt(line.url)), serviceBelow(line)),
+        element("td", line.where, "roomy"), holding("td", "long", button(line.url, "link", () => lookAt(line.url)),
+          line.leftover ? element("span", `left over from the former service ${line.service}; larder wipe --match '${line.url.split("?")[0]}' removes it`, "sub")
+            : serviceBelow(line)),
       ];
     }), match || query.get("state") !== "any" ? "Nothing matches." : "Nothing is stored yet.");
     age();
