@@ -79,6 +79,20 @@ struct DiagnosisTests {
             "permission", "left alone", ""
         ),
         (
+            "status", 200,
+            #"{"state": "serving", "store": {"state": "working"}, "offline": {"mode": "on"}}"#,
+            "permission", "offline", "larder offline off"
+        ),
+        (
+            "status", 200,
+            #"{"state": "serving", "store": {"state": "working"}, "services": [{"name": "api", "offline": true}]}"#,
+            "permission", "offline", "larder offline off"
+        ),
+        (
+            "after", 200, #"{"stored": [], "toChangeThat": ["validate"], "storage": {"conditions": []}}"#,
+            "storage", "there is no room", "cache.disk"
+        ),
+        (
             "load", 502, #"{"title": "Origin not found", "detail": "no address", "advice": "see DNS"}"#, "origin",
             "Origin not found: no address", "see DNS"
         ),
@@ -140,3 +154,19 @@ struct DiagnosisTests {
         #expect(Diagnosis.meantURL(text) == url)
     }
 }
+
+    @Test func `what is answered without the origin is well offline`() throws {
+        let diagnosis = try Diagnosis(of: "https://a/b") { method, target in
+            #expect(method == .get)
+            let content =
+                target.hasPrefix("/-/status")
+                ? #"{"state": "serving", "store": {"state": "working"}, "offline": {"mode": "on"}}"#
+                : DiagnosisTests.well["after"] ?? ""
+            return AdminAnswer(status: 200, content: Array(content.utf8))
+        }
+        #expect(diagnosis.isWell)
+        let checks = diagnosis.checks.map(\.name)
+        #expect(
+            checks == ["daemon", "store", "tunnels", "service", "configuration", "permission", "storage", "answer"])
+        #expect(diagnosis.checks[5].found.contains("offline"))
+    }
