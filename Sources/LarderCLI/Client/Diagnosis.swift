@@ -166,6 +166,11 @@ struct Diagnosis {
     /// and a path, as `shop/products`, because the names of hosts have a dot.
     static func meantURL(_ text: String) -> String {
         guard !text.contains("://"), !text.hasPrefix("/") else { return text }
+        // A slash too few.
+        for scheme in ["https", "http"] where text.hasPrefix(scheme + ":") {
+            let rest = text.dropFirst(scheme.count + 1).drop { $0 == "/" }
+            if rest.contains(where: { $0.isLetter }) { return "\(scheme)://\(rest)" }
+        }
         let authority = text.prefix { $0 != "/" && $0 != "?" }
         let isHost = authority.contains { ".:]".contains($0) } || authority == "localhost"
         if !isHost, text.dropFirst(authority.count).first == "/" { return "/" + text }

@@ -147,13 +147,13 @@ struct DiagnosisTests {
     @Test(arguments: [
         ("api.test", "https://api.test/"), ("api.test:443", "https://api.test:443/"),
         ("api.test:8080/a?b", "http://api.test:8080/a?b"), ("[::1]/x", "https://[::1]/x"),
+        ("https:/api.test/x", "https://api.test/x"), ("http:api.test", "http://api.test"),
         ("http://api.test", "http://api.test"), ("/github/a", "/github/a"),
         ("github/a/b", "/github/a/b"), ("localhost/a", "https://localhost/a"), ("registry", "https://registry/"),
     ])
     func `a host is meant over https, unless it has another port`(text: String, url: String) {
         #expect(Diagnosis.meantURL(text) == url)
     }
-}
 
     @Test func `what is answered without the origin is well offline`() throws {
         let diagnosis = try Diagnosis(of: "https://a/b") { method, target in
@@ -170,3 +170,4 @@ struct DiagnosisTests {
             checks == ["daemon", "store", "tunnels", "service", "configuration", "permission", "storage", "answer"])
         #expect(diagnosis.checks[5].found.contains("offline"))
     }
+}
