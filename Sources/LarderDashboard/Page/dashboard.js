@@ -223,8 +223,12 @@ async function list() {
             : serviceBelow(line)),
       ];
     }), match || query.get("state") !== "any" ? "Nothing matches." : "Nothing is stored yet.");
+    const more = page.total - page.resources.length;
+    $("more").hidden = more <= 0;
+    $("more").textContent = `and ${count(more)} more${page.isComplete ? "" : " or so"}; narrow the list with a pattern`;
     age();
   } catch (error) {
+    $("more").hidden = true;
     rows("resources", [], error.message);
   }
 }
@@ -368,16 +372,19 @@ $("filter").addEventListener("submit", event => {
   event.preventDefault();
   seen.length = 0;
   happened.length = 0;
+  pause(false);
   listen();
 });
-$("outcome-filter").addEventListener("change", repaint);
+$("outcome-filter").addEventListener("change", () => pause(false));
 $("listing").addEventListener("submit", event => { event.preventDefault(); list(); });
 for (const name of ["sort", "resource-state"]) $(name).addEventListener("change", list);
-$("pause").addEventListener("click", () => {
-  isPaused = !isPaused;
+// Whoever chooses what is shown wants to see it: a pause ends with that.
+function pause(isWanted) {
+  isPaused = isWanted;
   $("pause").setAttribute("aria-pressed", String(isPaused));
   repaint();
-});
+}
+$("pause").addEventListener("click", () => pause(!isPaused));
 for (const choice of document.getElementsByName("span")) {
   choice.addEventListener("change", () => {
     wantsDay = $("span-day").checked;

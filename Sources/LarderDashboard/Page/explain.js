@@ -77,11 +77,19 @@ function showExplanation(answer) {
 function lookFailed(error) {
   $("outcome").hidden = false;
   $("outcome").className = "verdict bad-text";
-  $("outcome").textContent = error.message;
+  $("outcome").replaceChildren(...sentence(error.message));
   $("explanation").hidden = true;
 }
 
-const lookedAt = () => $("url").value.trim();
+// What is meant by a host, or by a service and a path, as the command line reads it.
+function lookedAt() {
+  const text = $("url").value.trim();
+  if (!text || text.includes("://") || text.startsWith("/")) return text;
+  const [authority] = text.split(/[/?]/);
+  if (!/[.:\]]/.test(authority) && authority !== "localhost" && text[authority.length] === "/") return "/" + text;
+  const port = /:(\d+)$/.exec(authority);
+  return (port && port[1] !== "443" ? "http://" : "https://") + text + (authority === text ? "/" : "");
+}
 
 async function explain() {
   if (!lookedAt()) return;
