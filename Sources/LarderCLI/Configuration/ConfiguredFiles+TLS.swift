@@ -49,7 +49,7 @@ extension ConfiguredFiles {
     private mutating func check(
         _ files: [(path: String, setting: String)], _ make: () throws(IOError) -> Void
     ) -> Bool {
-        // The daemon may be able to read files that this user cannot.
+        // Missing files have been told of; and the daemon may be able to read those that this user cannot.
         guard files.allSatisfy({ access($0.path, R_OK) == 0 }) else { return true }
         do throws(IOError) {
             try make()

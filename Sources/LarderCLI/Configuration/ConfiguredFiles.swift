@@ -54,8 +54,8 @@ struct ConfiguredFiles {
                 }
             }
         }
-        // Files that are missing have been told already.
-        if unreadable.isEmpty, problems.isEmpty { checkTLS(settings) }
+        // To read a pipe could take for ever.
+        if unreadable.isEmpty { checkTLS(settings) }
     }
 
     private mutating func checkFile(_ path: String?, _ setting: String) {

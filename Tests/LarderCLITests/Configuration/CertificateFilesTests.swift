@@ -54,6 +54,8 @@ struct CertificateFilesTests {
             #expect(problems.map(\.setting) == [setting], "\(yaml)")
             #expect(problems.first?.found.contains(words) == true, "\(problems)")
         }
+        let both = try absent("upstream: { caFile: \(text) }\nlog: { accessFile: \(directory.path)/none/a }\n")
+        #expect(Set(both.map(\.setting)) == ["upstream.caFile", "log.accessFile"])
         let good =
             tls(certificate, key, ", clientCA: \(ca)")
             + service("caFile: \(ca), certificate: \(certificate), key: \(key)")
