@@ -278,10 +278,18 @@ async function compare(url, one, other) {
 
 // MARK: Changes
 
-function openTokenForm(isOpen) {
+async function openTokenForm(isOpen) {
   $("token-form").hidden = !isOpen;
   $("unlock").setAttribute("aria-expanded", String(isOpen));
-  if (isOpen) $("token").focus();
+  if (!isOpen) return;
+  $("token").focus();
+  try {
+    const { hasToken } = await ask("/-/permission");
+    $("token").disabled = !hasToken;
+    $("token-note").textContent = hasToken ? "" : "No admin.token is set, so that none can be right.";
+  } catch (error) {
+    $("token-note").textContent = error.message;
+  }
 }
 
 function useToken(text) {
