@@ -128,4 +128,10 @@ struct AdminFirstPageTests {
             }
         }
     }
+
+    /// A page of `localhost` that leads to `api.localhost` is another site's.
+    @Test func `links of the dashboard lead to its own address`() {
+        #expect(Self.script.contains("name.href = service.mount"))
+        for text in [Self.script, DashboardFile.markup.text] { #expect(!text.contains("href = \"http")) }
+    }
 }

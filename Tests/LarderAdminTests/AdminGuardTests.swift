@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Larder
+import LarderDashboard
 import LarderHTTP
 import LarderIO
 import LarderProxy
@@ -116,6 +117,7 @@ struct AdminGuardTests {
         try await AdminFixture.run { daemon throws in
             let token = "Authorization: Bearer secret"
             #expect(try daemon.get("/-/permission").json["mayChange"] == false)
+            #expect(try daemon.get("/-/permission").json["hasToken"] == true)
             #expect(try daemon.send("GET", "/-/permission", ["Authorization: Bearer wrong"]).json["mayChange"] == false)
             #expect(try daemon.send("GET", "/-/permission", [token]).json["mayChange"] == true)
             for path in AdminGuardTests.changing {
@@ -204,5 +206,12 @@ struct AdminGuardTests {
                 #expect(try daemon.send("POST", "/-/wipe?match=**", authorization).status == 403)
             }
         }
+    }
+
+    @Test func `the dashboard can tell that no token is set`() async throws {
+        try await AdminFixture.run({ $0.admin.token = nil }) { daemon throws in
+            #expect(try daemon.get("/-/permission").json["hasToken"] == false)
+        }
+        #expect(DashboardFile.explain.text.contains("hasToken"))
     }
 }

@@ -178,4 +178,22 @@ struct AdminResourcesTests {
             #expect(line["state"]?.string == "fresh")
         }
     }
+
+    @Test(arguments: [false, true]) func `what a former service has left is listed as that`(
+        isRestarted: Bool
+    ) async throws {
+        try await Scenario.run(onDisk: true) { settings, origin in
+            settings.add("shop", at: origin.url("/")) { _ in }
+            settings.add("other", at: origin.url("/other/")) { _ in }
+        } _: { (scene) async throws in
+            scene.origin.answer { _ in .ok("Cache-Control: max-age=60", content: "x") }
+            _ = try await scene.get("/a")
+            try await eventually("it is stored") { scene.proxy.diskTier?.store.statistics.pendingBytes == 0 }
+            #expect(try await scene.ask("/-/resources")["resources"]?[0]?["leftover"] == nil)
+            try await scene.reload { $0.services.removeFirst() }
+            if isRestarted { try await scene.restart() }
+            let line = try await scene.ask("/-/resources")["resources"]?[0]
+            #expect(line?["service"]?.string == "shop" && line?["leftover"]?.bool == true)
+        }
+    }
 }

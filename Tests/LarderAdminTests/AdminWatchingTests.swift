@@ -231,4 +231,19 @@ struct AdminWatchingTests {
             #expect(lines.withLock { $0[0].contains(" NONE/200 ") && $0[0].contains(" HIER_NONE/- ") })
         }
     }
+
+    @Test func `what no origin could answer is no hit, and shows in the ratio`() async throws {
+        try await AdminFixture.run(origin: { method, path in
+            (method + path).contains("bad")
+                ? "HTTP/1.1 200 OK\r\nContent-Length: x\r\nConnection: close\r\n\r\n"
+                : "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx"
+        }) { daemon throws in
+            for _ in 0..<2 { _ = try daemon.get("/api/a") }
+            for number in 0..<2 { #expect(try daemon.get("/api/bad\(number)").status == 502) }
+            let status = try daemon.get("/-/status").json
+            #expect(status["services"]?[0]?["requests"]?["error"]?.int == 2)
+            #expect(status["services"]?[0]?["hitRatio"]?.double == 0.25)
+            #expect(status["hitRatio"]?.double == 0.25)
+        }
+    }
 }

@@ -343,4 +343,49 @@ struct CodingScenarios {
             #expect(try await other.text == "other")
         }
     }
+
+    @Test(arguments: ["identity", "br", "br, zstd;q=0.5"], [false, true])
+    func `the first client waits for its form when the origin sends a coding that it does not accept`(
+        accepted: String, isPiecewise: Bool
+    ) async throws {
+        let gzip = try ContentCoding.gzip.encode(Array(Self.text.utf8))
+        for lines in [[Self.vary, Self.fresh], [Self.fresh], ["Cache-Control: no-cache", "ETag: \"a\""]] {
+            try await Self.run(onDisk: isPiecewise) { (scene) async throws in
+                async let first = scene.get("/a", Self.accept(accepted))
+                let request = try await scene.origin.request()
+                let head =
+                    ["HTTP/1.1 200 OK", "Content-Length: \(gzip.count)", Self.json, "Content-Encoding: gzip"]
+                    + lines + ["Set-Cookie: a=b", "Cache-Control: public"]
+                let octets = Array(head.map { $0 + "\r\n" }.joined().utf8) + [13, 10] + gzip
+                try await request.wire.write(isPiecewise ? Array(octets.dropLast(9)) : octets)
+                if isPiecewise {
+                    try await eventually("it arrives") { scene.resource("/a")?.memory.loads.isEmpty == false }
+                    try await request.wire.write(Array(octets.suffix(9)))
+                }
+                request.finish()
+                let response = try await first
+                #expect(try Self.decoded(response) == Self.text)
+                let coding = accepted == "identity" ? nil : "br"
+                #expect(response["Content-Encoding"] == coding)
+                #expect(response["Set-Cookie"] == "a=b")
+                let form = coding.map { "coded-\($0)" } ?? "decoded"
+                #expect(
+                    response["Cache-Status"] == "Larder; fwd=uri-miss; fwd-status=200; stored; detail=\(form)")
+                #expect(scene.origin.seen.count == 1)
+            }
+        }
+    }
+
+    @Test func `the first client gets octets that cannot be undone as they came`() async throws {
+        try await Self.run { (scene) async throws in
+            async let first = scene.get("/a", Self.accept("br"))
+            let octets = Array(Self.text.utf8)
+            try await Self.reply(
+                scene.origin.request(), octets, Self.fresh, Self.json, "Content-Encoding: gzip")
+            let response = try await first
+            #expect(response.content == octets)
+            #expect(response["Content-Encoding"] == "gzip")
+            #expect(scene.origin.seen.count == 1)
+        }
+    }
 }

@@ -19,6 +19,7 @@ enum ExplainedWait {
                 "The origin failed at \(ISOTime.string(failure.at)) and is left alone for now; "
                     + (meanwhile ?? "the error would be answered."),
                 [
+                    "Once its cause is mended, have it asked at once: send `Cache-Control: no-cache`, or `larder load URL`.",
                     "The error: \(failure.error)",
                     "It is asked again from \(ISOTime.string(failure.retryAt)) on; `retryTime` in a configure block says how long that is.",
                 ]

@@ -84,7 +84,7 @@ extension AdminPages {
         let filter = try filter(parameters, proxy)
         var page = try await ResourceList(proxy: proxy, filter: filter, walkers: walkers).page(
             after: cursor, limit: limit)
-        await ResourceLine.addVersions(to: &page.lines, proxy)
+        await ResourceLine.complete(&page.lines, proxy)
         let now = proxy.now
         var answer: JSONObject = ["resources": .array(page.lines.map { $0.json(at: now) })]
         if let next = page.next {
@@ -117,7 +117,7 @@ extension AdminPages {
             list: ResourceList(proxy: proxy, filter: filter, walkers: walkers),
             order: SortedResources.Order(rawValue: order) ?? .url, states: states[state], now: now
         ).page(limit: limit)
-        await ResourceLine.addVersions(to: &page.lines, proxy)
+        await ResourceLine.complete(&page.lines, proxy)
         return OwnResponse(json: [
             "resources": .array(page.lines.map { $0.json(at: now) }), "total": .integer(page.total),
             "isComplete": .bool(page.isComplete),

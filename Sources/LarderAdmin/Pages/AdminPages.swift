@@ -81,7 +81,9 @@ package struct AdminPages: OwnPages {
             "/-/permission": .reading { request, proxy in
                 _ = try AdminParameters(request, known: [])
                 let guardian = AdminGuard(token: proxy.configuration.settings.admin.token)
-                return OwnResponse(json: ["mayChange": .bool(guardian.mayChange(request))])
+                return OwnResponse(json: [
+                    "mayChange": .bool(guardian.mayChange(request)), "hasToken": .bool(guardian.token != nil),
+                ])
             },
             "/": .reading { request, proxy in FirstPage.answer(request, proxy) },
             "/-/health": .reading { request, _ in

@@ -89,7 +89,7 @@ struct ResourceDetails {
                 hits: snapshot?.variants.isEmpty == false ? memory?.hits ?? 0 : 0,
                 isPinned: proxy.isPinned(subject, in: partition))
         ]
-        await ResourceLine.addVersions(to: &lines, proxy)
+        await ResourceLine.complete(&lines, proxy)
         guard let line = lines.first, line.isWorthListing, let summary = line.json(at: now).object else { return nil }
         var object = JSONObject()
         for name in summary.names where !["url", "service", "variants"].contains(name) { object[name] = summary[name] }

@@ -22,6 +22,8 @@ struct ResourceLine {
     var isPinned = false
     /// How many responses `larder history` lists, where a service has some kept.
     var versions: Int?
+    /// Whether the configuration no longer has its service: only lists and patterns find it.
+    var isLeftover = false
 
     /// Unique among all lines.
     var name: String { "\(service) \(partition.name) \(url)" }
@@ -46,13 +48,18 @@ struct ResourceLine {
         object["where"] = place.map { .string($0) } ?? .null
         if isPinned { object["pinned"] = true }
         if let versions { object["versions"] = .integer(versions) }
+        if isLeftover { object["leftover"] = true }
         return .object(object)
     }
 
-    /// Adds the number of versions to those whose configuration keeps any.
-    static func addVersions(to lines: inout [ResourceLine], _ proxy: Proxy) async {
-        guard let diskTier = proxy.diskTier else { return }
+    /// Marks those of former services, and adds the number of versions to those whose configuration keeps any.
+    static func complete(_ lines: inout [ResourceLine], _ proxy: Proxy) async {
         let table = proxy.configuration.router.table
+        for index in lines.indices {
+            let service = lines[index].service
+            lines[index].isLeftover = service != table.unclaimed.name && table.named(service) == nil
+        }
+        guard let diskTier = proxy.diskTier else { return }
         let kept = lines.indices.filter { table.serving(lines[$0].service).keepsVersions(of: lines[$0].url) }
         guard !kept.isEmpty else { return }
         let counts = await diskTier.versionCounts(

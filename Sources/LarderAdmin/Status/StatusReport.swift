@@ -135,10 +135,11 @@ struct StatusReport: Sendable {
     func count(_ reason: LoopCounters.Reason) -> UInt64 { reasons[reason] ?? 0 }
     func sum(_ amount: LoopCounters.Amount) -> UInt64 { amounts[amount] ?? 0 }
 
-    /// The share of cacheable requests that no upstream had to answer in full; 0 before there were any.
+    /// The share of cacheable requests that no upstream had to answer in full; 0 before there were any. Failures are
+    /// no hits.
     var hitRatio: Double {
         let answered = count(.hit) + count(.stale) + count(.validated) + count(.collapsed)
-        let cacheable = answered + count(.miss)
+        let cacheable = answered + count(.miss) + count(.error)
         return cacheable == 0 ? 0 : Double(answered) / Double(cacheable)
     }
 

@@ -45,6 +45,13 @@ struct Diagnosis {
             name == "-" ? "none claims it: RFC 9111 alone decides" : name, before)
         try check("configuration", before["reason"]?.string != "bypass", "it lets responses be stored", before)
         let isHeld = ["wait", "refuse"].contains(before["decision"]?.string)
+        if isOffline(known, name), !isHeld {
+            guard before["decision"]?.string == "answer" else {
+                try fail("permission", "offline: the origin is not asked", cure: "larder offline off").stop()
+            }
+            pass("permission", "offline: the origin is not asked, and need not be")
+            return try examineStored(before)
+        }
         try check("permission", !isHeld, "the origin may be asked", before)
 
         // As a client would, with the daemon's names, routes and certificates.
@@ -57,7 +64,18 @@ struct Diagnosis {
         }
         pass("origin", loaded["result"]?.string ?? "it answered")
 
-        let after = try answer(of: try ask(.get, target("/-/explain")), as: "storage")
+        try examineStored(try answer(of: try ask(.get, target("/-/explain")), as: "storage"))
+    }
+
+    /// Whether the mode says so, for all or for the service.
+    private func isOffline(_ status: JSONValue, _ service: String) -> Bool {
+        status["offline"]?["mode"]?.string == "on"
+            || (status["services"]?.array ?? []).contains {
+                $0["name"]?.string == service && $0["offline"]?.bool == true
+            }
+    }
+
+    private mutating func examineStored(_ after: JSONValue) throws {
         let unmet = (after["storage"]?["conditions"]?.array ?? []).filter { $0["met"]?.bool == false }
         let isStored = !(after["stored"]?.array ?? []).isEmpty
         guard isStored else {
@@ -65,7 +83,9 @@ struct Diagnosis {
                 "storage",
                 "not stored: "
                     + (unmet.isEmpty ? "there is no room" : unmet.map(Diagnosis.words).joined(separator: "; ")),
-                cure: after["toChangeThat"]?[0]?.string
+                cure: unmet.isEmpty
+                    ? "make room: raise `cache.disk` or `cache.memory`, or free the disk; the daemon's log says which is full"
+                    : after["toChangeThat"]?[0]?.string
             ).stop()
         }
         pass("storage", after["stored"]?[0]?["response"]?.string ?? "kept")
@@ -146,6 +166,11 @@ struct Diagnosis {
     /// and a path, as `shop/products`, because the names of hosts have a dot.
     static func meantURL(_ text: String) -> String {
         guard !text.contains("://"), !text.hasPrefix("/") else { return text }
+        // A slash too few.
+        for scheme in ["https", "http"] where text.hasPrefix(scheme + ":") {
+            let rest = text.dropFirst(scheme.count + 1).drop { $0 == "/" }
+            if rest.contains(where: { $0.isLetter }) { return "\(scheme)://\(rest)" }
+        }
         let authority = text.prefix { $0 != "/" && $0 != "?" }
         let isHost = authority.contains { ".:]".contains($0) } || authority == "localhost"
         if !isHost, text.dropFirst(authority.count).first == "/" { return "/" + text }

@@ -18,13 +18,14 @@ struct ProxyVariables: Equatable {
     /// - Parameters:
     ///   - addresses: the daemon's client listeners, from its status.
     ///   - environment: hosts that already bypass the proxy continue to.
-    ///   - user: the user in the proxy's URL, if clients are identified. Some programs send nothing without a password.
-    init(addresses: [String], environment: [String: String], user: String? = nil) throws(CommandFailure) {
+    ///   - credentials: name and password in the proxy's URL, if clients are identified. Some programs send nothing without
+    ///     a password.
+    init(addresses: [String], environment: [String: String], credentials: String? = nil) throws(CommandFailure) {
         guard let address = addresses.lazy.compactMap(ProxyVariables.reachable).first else {
             throw CommandFailure(
                 "the daemon has no TCP address that clients could use", advice: "add one to `listen`")
         }
-        let url = "http://\(user.map { $0 + ":x@" } ?? "")\(address)"
+        let url = "http://\(credentials.map { $0 + "@" } ?? "")\(address)"
         let own = ["no_proxy", "NO_PROXY"].compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
         var direct = own.split(separator: ",").map { String($0.drop { $0 == " " }) }
         for host in ["localhost", "127.0.0.1", "::1"] where !direct.contains(host) { direct.append(host) }
@@ -34,6 +35,13 @@ struct ProxyVariables: Equatable {
             ("http_proxy", url), ("https_proxy", url), ("no_proxy", without), ("HTTP_PROXY", url), ("HTTPS_PROXY", url),
             ("NO_PROXY", without),
         ].map { Value(name: $0, value: $1) }
+    }
+
+    /// Name and password in the URL of a daemon, as they stand in that of a proxy.
+    static func credentials(in url: String) -> String? {
+        let rest = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
+        guard let at = rest.lastIndex(of: "@") else { return nil }
+        return String(rest[..<at]).replacing("@", with: "%40").replacing("/", with: "%2F")
     }
 
     /// The address as a client on this machine writes it; nil for a Unix socket.
@@ -102,6 +110,9 @@ extension ClientOptions {
     func proxyVariables(_ environment: [String: String], user: String? = nil) throws -> ProxyVariables {
         let status = try adminClient().send(.get, "/-/status")
         let addresses = (try? JSONValue(parsing: status))?["addresses"]?.array?.compactMap(\.string) ?? []
-        return try ProxyVariables(addresses: addresses, environment: environment, user: user)
+        return try ProxyVariables(
+            addresses: addresses, environment: environment,
+            credentials: user.map { $0 + ":x" }
+                ?? (daemon.url ?? environment["LARDER_URL"]).flatMap(ProxyVariables.credentials))
     }
 }

@@ -72,8 +72,10 @@ struct Selection: ParsableArguments {
     var origin: String?
 
     func validate() throws {
+        let advice = "name a URL, resources with --match PATTERN, or a group with --group NAME"
+        if [url, match, group].contains("") { throw ValidationError("what is named is empty: \(advice)") }
         switch [url, match, group].count(where: { $0 != nil }) {
-        case 0: throw ValidationError("name a URL, resources with --match PATTERN, or a group with --group NAME")
+        case 0: throw ValidationError(advice)
         case 1: break
         default: throw ValidationError("a URL, --match and --group exclude each other")
         }

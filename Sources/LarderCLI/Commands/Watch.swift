@@ -12,7 +12,8 @@ struct Watch: ParsableCommand {
         discussion: """
             A text with a * is a pattern as in a configure block: /users/*, https://api.github.com/**. Everything else \
             is the URL of one resource, whose loads go on while it is watched. First comes what is there, then every \
-            change, with the state after it. When the daemon goes away, it is looked for again for a minute. Ends \
+            load and every change of the content, with the state after it. An invalidation changes no content and is not \
+            told; the next load is. When the daemon goes away, it is looked for again for a minute. Ends \
             with Ctrl-C.
             """)
 

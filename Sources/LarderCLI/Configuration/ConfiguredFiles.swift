@@ -34,6 +34,7 @@ struct ConfiguredFiles {
             }
         }
         checkFile(settings.sharedCache.caFile, "sharedCache.tls.caFile")
+        checkAccessFile(settings.log.accessFile)
         for service in settings.services {
             let setting = "services.\(service.name)"
             checkFile(service.tls.caFile, setting + ".tls.caFile")
@@ -53,6 +54,8 @@ struct ConfiguredFiles {
                 }
             }
         }
+        // To read a pipe could take for ever.
+        if unreadable.isEmpty { checkTLS(settings) }
     }
 
     private mutating func checkFile(_ path: String?, _ setting: String) {
@@ -120,5 +123,30 @@ struct ConfiguredFiles {
                 at: reader.place(of: setting), setting: setting,
                 found: "\(SettingsProblem.quoted(path)), which \(isThere ? "cannot be run" : "is not there")",
                 expected: "the path of a program", advice: advice))
+    }
+
+    /// A file with which the daemon does not start.
+    mutating func noteUnusable(_ path: String, _ setting: String, _ found: String) {
+        problems.append(
+            SettingsProblem(
+                at: reader.place(of: setting), setting: setting,
+                found: "\(SettingsProblem.quoted(path)): \(found)", expected: "a PEM file",
+                advice: "the daemon cannot start"))
+    }
+
+    /// The daemon makes the file, but not its directory.
+    private mutating func checkAccessFile(_ path: String?) {
+        guard let path else { return }
+        let directory = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        let isThere = access(path, F_OK) == 0
+        let isDirectory = access(path + "/.", F_OK) == 0
+        guard isDirectory || access(isThere ? path : directory, isThere ? W_OK : W_OK | X_OK) != 0 else { return }
+        let code = isDirectory ? EISDIR : errno
+        let problem = SettingsProblem(
+            at: reader.place(of: "log.accessFile"), setting: "log.accessFile",
+            found: "\(SettingsProblem.quoted(path)): cannot write \(path): \(String(cString: strerror(code)))",
+            expected: "a file that the daemon's user may write",
+            advice: "make its directory, or name another place")
+        if [EACCES, EPERM, EROFS].contains(code) { warnings.append(problem) } else { problems.append(problem) }
     }
 }

@@ -14,7 +14,9 @@ struct LaneSummary {
 
     var lines: [String] {
         let requests = json["requests"]?.int ?? 0
-        let hits = json["hits"]?.int ?? 0
+        // As in the hit ratio of `larder status`: what no origin had to send.
+        let asked = ["validated", "collapsed"].reduce(0) { $0 + (json["outcomes"]?[$1]?.int ?? 0) }
+        let hits = (json["hits"]?.int ?? 0) + asked
         guard requests > 0 || !tunnels.isEmpty else {
             let reason =
                 hint ?? "the command asked nothing, reads no proxy variables, or asked this machine alone, which "
@@ -27,8 +29,9 @@ struct LaneSummary {
         let sent = json["bytes"]?["sent"]?.int ?? 0
         let seconds = json["secondsSaved"]?.double ?? 0
         let time = seconds >= 0.001 ? ", and about \(Quantity.seconds(seconds))" : ""
+        let validated = asked > 0 ? ", for \(asked) of which an origin was asked" : ""
         let savings = saved > 0 ? "; \(Quantity.bytes(saved)) of \(Quantity.bytes(sent)) saved\(time)" : ""
-        lines.append("\(plural(requests, "request")), \(hits) from the cache\(share)\(savings)")
+        lines.append("\(plural(requests, "request")), \(hits) from the cache\(share)\(validated)\(savings)")
         lines += recordingLines
         for line in (json["uncacheable"]?.array ?? []).prefix(3) {
             let count = line["requests"]?.int ?? 0

@@ -48,13 +48,26 @@ enum ResourceTable {
         let more = (answer["total"]?.int ?? resources.count) - resources.count
         let advice = answer["next"] == nil ? "raise --limit" : "narrow it with a pattern, or --all"
         let footer = more > 0 ? style.dim("and \(Quantity.count(more)) more; \(advice)") + "\n" : ""
-        return table.text(style) + footer
+        return table.text(style) + footer + leftovers(in: resources, style)
+    }
+
+    /// How what former services have left is removed: commands with a URL do not find it.
+    private static func leftovers(in resources: [JSONValue], _ style: TextStyle) -> String {
+        let left = resources.filter { $0["leftover"]?.bool == true }
+        guard let url = left.first?["url"]?.string?.prefix(while: { $0 != "?" }) else { return "" }
+        let some = left.count == 1 ? "1 is" : "\(Quantity.count(left.count)) are"
+        return style.dim(
+            "\(some) left over from former services, whose names no longer stand in the configuration; to remove such: "
+                + "larder wipe --match '\(Outline.printable(String(url)))'") + "\n"
     }
 
     private static func cell(_ column: Column, of resource: JSONValue) -> String {
         // Stale ones are not fresh for any time.
         if column.name == "ttl", let left = resource["ttl"]?.double, left < 0 { return "-" }
         if column.name == "partition" { return resource[column.name]?.string.map { String($0.prefix(8)) } ?? "-" }
+        if column.name == "service", resource["leftover"]?.bool == true {
+            return Outline.printable(resource["service"]?.string ?? "?") + " (former)"
+        }
         let text = resource[column.name].map { Outline.plain($0, name: column.name) } ?? "-"
         guard column.name == "bytes", resource["state"]?.string == "partial" else { return text }
         return text + " of " + (resource["completeBytes"]?.int.map(Quantity.bytes) ?? "more")

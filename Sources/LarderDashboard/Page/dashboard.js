@@ -21,7 +21,7 @@ function showFigures(status) {
   $("state").className = "badge " + (status.state === "serving" && status.offline.mode !== "on" ? "good" : "bad");
   $("uptime").textContent = "up " + span(status.uptimeSeconds);
   $("hit-ratio").textContent = percent(status.hitRatio);
-  $("hit-note").textContent = "since the start: " + count(served) + " of " + count(served + r.miss) + " requests";
+  $("hit-note").textContent = "since the start: " + count(served) + " of " + count(served + r.miss + r.error) + " requests";
   $("rate-note").textContent = count(all) + " in all, " + count(status.connections.open) + " connections";
   $("saved").textContent = bytes(status.bytes.saved);
   $("saved-note").textContent = percent(status.byteHitRatio) + " of " + bytes(status.bytes.sent) + " sent to clients";
@@ -71,6 +71,8 @@ function showRefused({ latest }) {
 const troubleOf = ({ state, openUntil }) => (state === "open" && !openUntil ? "failed; the next request tries it again"
   : { open: "left alone, as it fails", halfOpen: "being tried again", paused: "asks to wait" }[state]);
 
+const failures = n => count(n) + (n === 1 ? " request" : " requests") + " failed";
+
 const lastErrorOf = ({ lastError, lastErrorAt }) =>
   lastError && lastErrorAt ? `${lastError} (${new Date(lastErrorAt).toLocaleString()})` : lastError;
 
@@ -81,28 +83,33 @@ function healthOf(service, upstreams) {
   const line = upstreams.find(other => other.origin === origin || other.origin === named);
   if (!line) return element("td", "not asked yet", "quiet");
   const trouble = troubleOf(line);
+  const failed = service.requests.error;
+  if (!trouble && failed) {
+    return holding("td", "long warn-text", "answers now", element("span", failures(failed) + " since the start", "sub"));
+  }
   if (!trouble) return element("td", "well", "good-text");
   return holding("td", "long bad-text", trouble, element("span", lastErrorOf(line), "sub"));
 }
 
-// A name of its own, where there is one: below a path, a page would not find its styles.
-function addressOf(service) {
+// A name of its own, where there is one: below a path, a page does not find its styles. It is typed, and no link: there
+// this page is another site, which is refused.
+function nameOf(service) {
   const hasName = location.hostname === "localhost" && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/i.test(service.name);
-  return hasName ? "http://" + service.name + ".localhost:" + (location.port || 80) + "/" : service.mount;
+  return hasName ? "For its pages type " + service.name + ".localhost:" + (location.port || 80) + " into the address bar" : "";
 }
 
 function showServices(status) {
   const others = { name: "other hosts", ...status.otherHosts };
-  const all = status.services.concat(servedOf(others.requests) + others.requests.miss + others.requests.pass ? [others] : []);
+  const all = status.services.concat(servedOf(others.requests) + others.requests.miss + others.requests.pass + others.requests.error ? [others] : []);
   rows("services", all.map(service => {
     const r = service.requests, asked = servedOf(r) + r.miss + r.pass + r.error;
     const name = service.mount ? element("a", service.name) : element("span", service.name);
-    if (service.mount) name.href = addressOf(service);
+    if (service.mount) { name.href = service.mount; name.title = nameOf(service); }
     const { hits, loads } = service.latencyMilliseconds;
     return [
       holding("td", "long", name, service.baseURL ? element("span", service.baseURL, "sub") : null),
       holding("td", "plot-column", sparkline(past && past.services[service.mount ? service.name : "-"])),
-      element("td", servedOf(r) + r.miss ? percent(service.hitRatio) : "–", "number"),
+      element("td", servedOf(r) + r.miss + r.error ? percent(service.hitRatio) : "–", "number"),
       element("td", count(asked), "number"), element("td", bytes(service.bytes.saved), "number"),
       element("td", latency(hits.p50 / 1000), "number roomy"), element("td", latency(loads.p50 / 1000), "number roomy"),
       service.baseURL ? healthOf(service, status.upstreams) : element("td", "", "quiet"),
@@ -168,14 +175,15 @@ function ranking(list, lines, otherwise) {
   keepFocus($(list), () => $(list).replaceChildren(...(made.length ? made : [element("li", otherwise, "quiet")])));
 }
 
-async function showHighlights() {
+async function showHighlights({ requests }) {
   const { hottest, slowest, notKept } = await ask("/-/highlights?limit=8");
   ranking("hottest", hottest.map(line => ({ url: line.url, service: line.service, figure: count(line.hits), why: line.state })),
     "Nothing was answered from memory yet.");
   ranking("slowest", slowest.map(line => ({ url: line.url, service: line.service, method: line.method, figure: latency(line.longestSeconds),
     why: `${count(line.requests)} ${line.requests === 1 ? "load" : "loads"}, ${latency(line.meanSeconds)} on average` })), "Nothing was loaded yet.");
   ranking("not-kept", notKept.map(line => ({ url: line.url, service: line.service, method: line.method, figure: count(line.requests),
-    why: line.reason })), "All that was asked for is stored.");
+    why: line.reason })), requests.error ? failures(requests.error) + "; nothing else was left unstored since the start."
+    : "Nothing was left unstored since the start.");
 }
 
 // MARK: Resources
@@ -210,11 +218,17 @@ async function list() {
       return [
         clock.state, element("td", line.status, "number roomy"), element("td", count(line.hits), "number"),
         element("td", line.bytes === undefined ? "" : bytes(line.bytes), "number"), clock.age, clock.ttl,
-        element("td", line.where, "roomy"), holding("td", "long", button(line.url, "link", () => lookAt(line.url)), serviceBelow(line)),
+        element("td", line.where, "roomy"), holding("td", "long", button(line.url, "link", () => lookAt(line.url)),
+          line.leftover ? element("span", `left over from the former service ${line.service}; larder wipe --match '${line.url.split("?")[0]}' removes it`, "sub")
+            : serviceBelow(line)),
       ];
     }), match || query.get("state") !== "any" ? "Nothing matches." : "Nothing is stored yet.");
+    const more = page.total - page.resources.length;
+    $("more").hidden = more <= 0;
+    $("more").textContent = `and ${count(more)} more${page.isComplete ? "" : " or so"}; narrow the list with a pattern`;
     age();
   } catch (error) {
+    $("more").hidden = true;
     rows("resources", [], error.message);
   }
 }
@@ -334,7 +348,7 @@ async function refresh() {
       if (turn % 5 === 0 || !past) {
         past = await ask("/-/history");
         drawHistory(wantsDay ? past.day : past.recent, wantsDay);
-        await showHighlights();
+        await showHighlights(status);
       }
       turn += 1;
       showFigures(status);
@@ -358,16 +372,19 @@ $("filter").addEventListener("submit", event => {
   event.preventDefault();
   seen.length = 0;
   happened.length = 0;
+  pause(false);
   listen();
 });
-$("outcome-filter").addEventListener("change", repaint);
+$("outcome-filter").addEventListener("change", () => pause(false));
 $("listing").addEventListener("submit", event => { event.preventDefault(); list(); });
 for (const name of ["sort", "resource-state"]) $(name).addEventListener("change", list);
-$("pause").addEventListener("click", () => {
-  isPaused = !isPaused;
+// Whoever chooses what is shown wants to see it: a pause ends with that.
+function pause(isWanted) {
+  isPaused = isWanted;
   $("pause").setAttribute("aria-pressed", String(isPaused));
   repaint();
-});
+}
+$("pause").addEventListener("click", () => pause(!isPaused));
 for (const choice of document.getElementsByName("span")) {
   choice.addEventListener("change", () => {
     wantsDay = $("span-day").checked;

@@ -77,11 +77,19 @@ function showExplanation(answer) {
 function lookFailed(error) {
   $("outcome").hidden = false;
   $("outcome").className = "verdict bad-text";
-  $("outcome").textContent = error.message;
+  $("outcome").replaceChildren(...sentence(error.message));
   $("explanation").hidden = true;
 }
 
-const lookedAt = () => $("url").value.trim();
+// What is meant by a host, or by a service and a path, as the command line reads it.
+function lookedAt() {
+  const text = $("url").value.trim();
+  if (!text || text.includes("://") || text.startsWith("/")) return text;
+  const [authority] = text.split(/[/?]/);
+  if (!/[.:\]]/.test(authority) && authority !== "localhost" && text[authority.length] === "/") return "/" + text;
+  const port = /:(\d+)$/.exec(authority);
+  return (port && port[1] !== "443" ? "http://" : "https://") + text + (authority === text ? "/" : "");
+}
 
 async function explain() {
   if (!lookedAt()) return;
@@ -270,10 +278,18 @@ async function compare(url, one, other) {
 
 // MARK: Changes
 
-function openTokenForm(isOpen) {
+async function openTokenForm(isOpen) {
   $("token-form").hidden = !isOpen;
   $("unlock").setAttribute("aria-expanded", String(isOpen));
-  if (isOpen) $("token").focus();
+  if (!isOpen) return;
+  $("token").focus();
+  try {
+    const { hasToken } = await ask("/-/permission");
+    $("token").disabled = !hasToken;
+    $("token-note").textContent = hasToken ? "" : "No admin.token is set, so that none can be right.";
+  } catch (error) {
+    $("token-note").textContent = error.message;
+  }
 }
 
 function useToken(text) {

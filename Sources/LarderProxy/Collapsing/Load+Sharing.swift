@@ -162,15 +162,21 @@ extension DiskTier {
     }
 
     /// A response as it was just stored.
-    fileprivate func variant(
+    func variant(
         like stored: StoredResponse, of resource: Resource, _ service: RoutedService,
         _ configuration: EffectiveConfiguration
     ) async -> Variant? {
         let found = try? await variants(of: resource, service: service, configuration)
-        return found?.first {
-            $0.stored.variance == stored.variance && $0.stored.responseTime == stored.responseTime
-                && $0.stored.status == stored.status && $0.stored.isPartial == stored.isPartial
-        }
+        return found?.first { $0.isLanded(stored) }
+    }
+}
+
+extension Variant {
+    /// Whether it is that response, now with its content: whose length may have decided whether it is coded.
+    func isLanded(_ response: StoredResponse) -> Bool {
+        stored.responseTime == response.responseTime && stored.status == response.status
+            && stored.isPartial == response.isPartial
+            && stored.variance.spanningCodings(false) == response.variance.spanningCodings(false)
     }
 }
 

@@ -13,13 +13,14 @@ extension ClientRequest {
             || stored.variance.spanningCodings(false).matches(head.fields)
     }
 
-    /// Whether the response of a shared load has a coding that this client accepts.
+    /// Whether the response of a load has a coding that this client accepts, or no other can be had.
     func accepts(_ response: ResponseHead, _ stored: StoredResponse?, of load: ActiveLoad) -> Bool {
         guard let coding = ServedCoding(of: response.fields) else { return true }
-        if let stored { return !stored.variance.spansCodings || accepts(coding, stored) }
+        if AcceptedCodings(head.fields).weight(of: coding) > 0 { return true }
+        // An origin may send a coding whatever it was asked for: that the request was like this one says nothing.
+        if let stored { return !stored.variance.spansCodings }
         // A validation is sent with the `Accept-Encoding` of the first request.
         return load.request.fields[.acceptEncoding] == head.fields[.acceptEncoding]
-            || AcceptedCodings(head.fields).weight(of: coding) > 0
     }
 
     /// Adds the fields that the stored form of a relayed response will have.

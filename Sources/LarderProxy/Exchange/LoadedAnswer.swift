@@ -134,8 +134,8 @@ struct LoadedAnswer: ExchangeStep {
                 guard stored.variance.matches(request.head.fields) else { return .passedOver(load) }
                 guard isShared(stored, with: load) else { return .askedAlone }
             }
-            guard request.accepts(response, stored, of: load) else {
-                return try await passOver(content, isKept: stored != nil)
+            guard isLeader && mustRelay(stored) || request.accepts(response, stored, of: load) else {
+                return try await passOver(response, stored, content, isLeader: isLeader)
             }
             try await give(response, length, stored, content, isLeader: isLeader)
             return .answered
@@ -193,17 +193,44 @@ struct LoadedAnswer: ExchangeStep {
             policy: lookup.policy.narrowed(for: load.request.fields).narrowed(for: fields), now: context.now())
     }
 
+    /// Whether the first client gets the response as it arrives, whatever its coding: what is stored lacks fields that are
+    /// for this client alone, or nothing that was asked for it before has been stored.
+    private func mustRelay(_ stored: StoredResponse?) -> Bool {
+        guard let directives = stored?.facts.directives else { return true }
+        return lookup.asksAlone || !directives.noCacheFields.isEmpty || !directives.privateFields.isEmpty
+    }
+
     /// Waits until a shareable response is complete, to be sent in another coding then.
-    private func passOver(_ content: ResponseContent, isKept: Bool) async throws -> Outcome {
-        guard isKept else { return .askedAlone }
-        while true {
+    private func passOver(
+        _ response: ResponseHead, _ stored: StoredResponse?, _ content: ResponseContent, isLeader: Bool
+    ) async throws -> Outcome {
+        guard let stored else { return .askedAlone }
+        waiting: while true {
             switch await content.next() {
             case .chunks, .spooled: continue
-            case .end: return .passedOver(content.load)
+            case .end: break waiting
             case .failed(let error): throw error
             case .interrupted: throw ClientGone()
             }
         }
+        guard isLeader else { return .passedOver(content.load) }
+        // Not decided anew: it is an answer to this very request, even where it is stale at once.
+        guard let variant = await landed(stored) else { return .askedAlone }
+        writer.record.kind = .miss
+        keepCookies(response.fields[all: .setCookie])
+        var status = status.answered(content.remarks.received ?? response.status).stored(true)
+        status.detail = content.remarks.detail
+        let age = Age.currentAge(of: variant.stored, at: context.now())
+        return try await lookup.serve(variant, StoredUse(age: age, status: status)) ? .answered : .decidedAnew
+    }
+
+    /// The variant that a load has made of its response; nil where it came to be none.
+    private func landed(_ stored: StoredResponse) async -> Variant? {
+        if let variant = lookup.resource.memory.snapshot.variants.first(where: { $0.isLanded(stored) }) {
+            return variant
+        }
+        return await context.diskTier?.variant(
+            like: stored, of: lookup.resource, lookup.service, lookup.configuration)
     }
 
     // MARK: Failures

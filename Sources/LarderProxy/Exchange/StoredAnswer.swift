@@ -58,7 +58,7 @@ struct StoredAnswer: ExchangeStep {
     private func sendWhole(_ chunks: [ContentChunk], _ length: Int) async throws -> Bool {
         writer.writeHead(of: variant, use)
         cacheReply(writer.delivery == .none ? [] : chunks)
-        context.counters.add(.saved, length)
+        countSaved(length)
         try await writer.sendHead(with: chunks)
         return true
     }
@@ -180,7 +180,7 @@ struct StoredAnswer: ExchangeStep {
             guard let chunks = try await cursor.read(at: offset, count: count) else { throw Problem.storedContentLost }
             let taken = chunks.reduce(0) { $0 + Int64($1.count) }
             offset += taken
-            context.counters.add(.saved, Int(taken))
+            countSaved(Int(taken))
             if isHeadPending {
                 isHeadPending = false
                 try await writer.sendHead(with: chunks)
@@ -188,6 +188,11 @@ struct StoredAnswer: ExchangeStep {
                 try await writer.sendContent(chunks)
             }
         }
+    }
+
+    /// Counts octets that the origin did not send for this client.
+    private func countSaved(_ octets: Int) {
+        if writer.record.kind != .miss { context.counters.add(.saved, octets) }
     }
 
     private func contentIsGone() -> Bool {

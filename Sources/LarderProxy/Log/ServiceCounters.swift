@@ -53,9 +53,10 @@ package final class ServiceCounters: Sendable {
         package var served: UInt64 { count(.hit) + count(.stale) + count(.validated) + count(.collapsed) }
         package var requests: UInt64 { kinds.reduce(0, +) }
 
-        /// The share of cacheable requests that no origin had to answer in full; 0 before the first.
+        /// The share of cacheable requests that no origin had to answer in full; 0 before the first. Failures are no
+        /// hits.
         package var hitRatio: Double {
-            let cacheable = served + count(.miss)
+            let cacheable = served + count(.miss) + count(.error)
             return cacheable == 0 ? 0 : Double(served) / Double(cacheable)
         }
 

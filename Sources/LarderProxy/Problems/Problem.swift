@@ -63,8 +63,18 @@ extension Problem {
             status: 404, title: "No service here", proxyError: .httpRequestError,
             detail: "No service is mounted at \(path.prefix(200)). \(known)",
             advice: leadsToAnyHost
-                ? "Call /<service>/… at this address, or /https/<host>/… for a host without configuration."
+                ? (meantPath(path).map { "Did you mean \($0)? " } ?? "")
+                    + "Call /<service>/… at this address, or /https/<host>/… for a host without configuration."
                 : "Call /<service>/… at this address.")
+    }
+
+    /// The path of the gateway for a URL that stands behind Larder's address as it is.
+    private static func meantPath(_ path: String) -> String? {
+        for scheme in ["https", "http"] where path.lowercased().hasPrefix("/\(scheme):") {
+            let rest = path.prefix(200).dropFirst(scheme.count + 2).drop { $0 == "/" }
+            return rest.isEmpty ? nil : "/\(scheme)/\(rest)" + (rest.contains("/") ? "" : "/")
+        }
+        return nil
     }
 }
 
@@ -125,7 +135,7 @@ extension Problem {
             <!doctype html><html lang="en"><meta charset="utf-8"><title>\(status.rawValue) \(HTMLText.escaped(title))</title>
             <style>body{font:16px/1.5 system-ui,sans-serif;max-width:42em;margin:4em auto;padding:0 1em}</style>
             <h1>\(status.rawValue) \(HTMLText.escaped(title))</h1>
-            <p>\(HTMLText.escaped(detail))</p><p><b>What to do:</b> \(HTMLText.escaped(advice))</p>
+            <p>\(HTMLText.sentence(detail))</p><p><b>What to do:</b> \(HTMLText.sentence(advice))</p>
             <p><a href="\(HTMLText.escaped(home))">Larder</a></p></html>
 
             """
@@ -172,6 +182,13 @@ package enum JSONText {
 }
 
 package enum HTMLText {
+    /// A sentence in which what stands between backticks is code.
+    static func sentence(_ text: String) -> String {
+        let parts = escaped(text).split(separator: "`", omittingEmptySubsequences: false)
+        guard parts.count % 2 == 1 else { return escaped(text) }
+        return parts.enumerated().map { $0 % 2 == 1 ? "<code>\($1)</code>" : String($1) }.joined()
+    }
+
     package static func escaped(_ text: String) -> String {
         var out = ""
         for character in text {

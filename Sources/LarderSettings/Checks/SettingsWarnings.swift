@@ -128,13 +128,22 @@ enum SettingsWarnings {
             let meant = text.replacing("/\(named)", with: "/*")
             return warn(
                 setting + ".match", found: "\(SettingsProblem.quoted(String(named))), which is taken as it stands",
-                expected: "`*` for one segment, `**` for several", suggestion: meant,
-                advice: "no other wildcards exist",
-                &reader)
+                expected: "`*` for one segment, `**` for several, `?` for one character", suggestion: meant,
+                advice: "there are no other wildcards", &reader)
         }
         let base = service.baseURL.target.pathAndQuery
         let rooted = path.hasPrefix("/") ? path : "/" + path
-        guard !isAbsolute, base != "/", rooted.hasPrefix(base) else { return }
+        guard !isAbsolute else { return }
+        let mount = service.effectiveMount
+        if mount != "/", rooted.hasPrefix(mount), !base.hasPrefix(mount) {
+            return warn(
+                setting + ".match",
+                found:
+                    "\(SettingsProblem.quoted(text)), which begins with \(SettingsProblem.quoted(mount)) of the gateway",
+                expected: "a path below `baseURL`", suggestion: "/" + rooted.dropFirst(mount.utf8.count),
+                advice: "where the origin's own path begins so, write the whole URL", &reader)
+        }
+        guard base != "/", rooted.hasPrefix(base) else { return }
         warn(
             setting + ".match",
             found:

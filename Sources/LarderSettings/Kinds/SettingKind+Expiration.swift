@@ -26,6 +26,16 @@ extension SettingKind where Value == Expiration {
                 }
                 var expiration = Expiration(time: nil)
                 let before = reader.problems.count
+                for entry in entries where isClass(entry.key) {
+                    reader.refuse(
+                        SettingsProblem(
+                            at: entry.place, setting: reader.setting,
+                            found: "\(SettingsProblem.quoted(entry.key)), a class of statuses",
+                            expected: "single statuses",
+                            advice:
+                                "write those that occur, as `\(entry.key.prefix(1))04: 1 min`; `time` is for all others"
+                        ))
+                }
                 for entry in reader.withoutRepetitions(entries.filter({ status($0) != nil })) {
                     guard let status = status(entry) else { continue }
                     expiration.byStatus[status] = reader.within(entry.key, at: entry.place) {
@@ -33,7 +43,7 @@ extension SettingKind where Value == Expiration {
                     }
                 }
                 var (rest, draft) = (node, ExpirationDraft())
-                rest.content = .map(entries.filter { status($0) == nil })
+                rest.content = .map(entries.filter { status($0) == nil && !isClass($0.key) })
                 section.read(rest, into: &draft, &reader)
                 (expiration.time, expiration.mode) = (draft.time, draft.mode)
                 if draft.time != nil || !expiration.byStatus.isEmpty { return expiration }
@@ -54,6 +64,11 @@ extension SettingKind where Value == Expiration {
                 if let mode = expiration.mode { entries.append(("mode", .text(mode.rawValue))) }
                 return .map(entries)
             })
+    }
+
+    /// Whether a key is of the form `4xx`.
+    private static func isClass(_ key: String) -> Bool {
+        key.utf8.count == 3 && "12345".contains(key.prefix(1)) && key.dropFirst().lowercased() == "xx"
     }
 
     /// The final status that a key names.

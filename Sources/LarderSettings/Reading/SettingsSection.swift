@@ -83,7 +83,7 @@ private struct SettingNames: Sendable {
         let name = prefix + entry.key
         if let index = index(of: name) { return .setting(index) }
         if names.contains(where: { $0.hasPrefix(name + ".") }) { return .map(name + ".") }
-        refuse(entry, among: keys(below: prefix), &reader)
+        refuse(entry, below: prefix, &reader)
         return nil
     }
 
@@ -101,7 +101,8 @@ private struct SettingNames: Sendable {
         return keys
     }
 
-    private func refuse(_ entry: SettingNode.Entry, among keys: [String], _ reader: inout SettingsReader) {
+    private func refuse(_ entry: SettingNode.Entry, below prefix: String, _ reader: inout SettingsReader) {
+        let keys = keys(below: prefix)
         if let level = root.level(of: entry) {
             reader.refuse(
                 SettingsProblem(
@@ -110,8 +111,11 @@ private struct SettingNames: Sendable {
                     advice: level.advice(for: entry.key)))
             return
         }
+        let foreign = ForeignNames.name(for: prefix + entry.key, among: names)
+        let isElsewhere = foreign == ForeignNames.block && !keys.contains(ForeignNames.block)
         let nearest =
-            Nearest.name(to: entry.key, in: keys)
+            foreign
+            ?? Nearest.name(to: entry.key, in: keys)
             ?? names.first { $0.split(separator: ".").last.map(String.init) == entry.key }
             ?? Nearest.name(to: entry.key, in: names)
         reader.refuse(
@@ -119,7 +123,9 @@ private struct SettingNames: Sendable {
                 at: entry.place, setting: reader.setting,
                 found: "the unknown key \(SettingsProblem.quoted(entry.key))",
                 expected: SettingNames.enumerate(keys), suggestion: nearest,
-                advice: nearest == nil ? "`larder settings` lists them all" : nil))
+                advice: isElsewhere
+                    ? SettingLevel.block.advice(for: ForeignNames.block)
+                    : nearest == nil ? "`larder settings` lists them all" : nil))
     }
 
     private static func enumerate(_ keys: [String]) -> String {

@@ -79,6 +79,20 @@ struct DiagnosisTests {
             "permission", "left alone", ""
         ),
         (
+            "status", 200,
+            #"{"state": "serving", "store": {"state": "working"}, "offline": {"mode": "on"}}"#,
+            "permission", "offline", "larder offline off"
+        ),
+        (
+            "status", 200,
+            #"{"state": "serving", "store": {"state": "working"}, "services": [{"name": "api", "offline": true}]}"#,
+            "permission", "offline", "larder offline off"
+        ),
+        (
+            "after", 200, #"{"stored": [], "toChangeThat": ["validate"], "storage": {"conditions": []}}"#,
+            "storage", "there is no room", "cache.disk"
+        ),
+        (
             "load", 502, #"{"title": "Origin not found", "detail": "no address", "advice": "see DNS"}"#, "origin",
             "Origin not found: no address", "see DNS"
         ),
@@ -133,10 +147,27 @@ struct DiagnosisTests {
     @Test(arguments: [
         ("api.test", "https://api.test/"), ("api.test:443", "https://api.test:443/"),
         ("api.test:8080/a?b", "http://api.test:8080/a?b"), ("[::1]/x", "https://[::1]/x"),
+        ("https:/api.test/x", "https://api.test/x"), ("http:api.test", "http://api.test"),
         ("http://api.test", "http://api.test"), ("/github/a", "/github/a"),
         ("github/a/b", "/github/a/b"), ("localhost/a", "https://localhost/a"), ("registry", "https://registry/"),
     ])
     func `a host is meant over https, unless it has another port`(text: String, url: String) {
         #expect(Diagnosis.meantURL(text) == url)
+    }
+
+    @Test func `what is answered without the origin is well offline`() throws {
+        let diagnosis = try Diagnosis(of: "https://a/b") { method, target in
+            #expect(method == .get)
+            let content =
+                target.hasPrefix("/-/status")
+                ? #"{"state": "serving", "store": {"state": "working"}, "offline": {"mode": "on"}}"#
+                : DiagnosisTests.well["after"] ?? ""
+            return AdminAnswer(status: 200, content: Array(content.utf8))
+        }
+        #expect(diagnosis.isWell)
+        let checks = diagnosis.checks.map(\.name)
+        #expect(
+            checks == ["daemon", "store", "tunnels", "service", "configuration", "permission", "storage", "answer"])
+        #expect(diagnosis.checks[5].found.contains("offline"))
     }
 }

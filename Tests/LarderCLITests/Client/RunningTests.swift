@@ -188,4 +188,20 @@ struct RunningTests {
         let summary = Warming { _ in .null }.run([], parallel: 8) { _ in }
         #expect(summary == Warming.Summary())
     }
+
+    @Test func `name and password of the daemon's URL are those of the proxy`() throws {
+        let credentials = ProxyVariables.credentials(in: "http://anna:p@s/s@localhost:3128")
+        #expect(credentials == "anna:p%40s%2Fs")
+        #expect(ProxyVariables.credentials(in: "http://localhost:3128") == nil)
+        let variables = try ProxyVariables(
+            addresses: ["127.0.0.1:1"], environment: [:],
+            credentials: ProxyVariables.credentials(in: "anna:x@localhost"))
+        #expect(variables.values.first?.value == "http://anna:x@127.0.0.1:1")
+    }
+
+    @Test func `from the cache is what no origin had to send, as in the status`() {
+        let outcomes: JSONValue = ["hit": 1, "validated": 2, "collapsed": 1, "stale": 1, "miss": 3, "error": 2]
+        let lines = LaneSummary(json: ["requests": 10, "hits": 2, "outcomes": outcomes], command: "true").lines
+        #expect(lines.first == "10 requests, 5 from the cache (50 %), for 3 of which an origin was asked", "\(lines)")
+    }
 }

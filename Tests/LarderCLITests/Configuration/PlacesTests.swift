@@ -72,4 +72,14 @@ struct SelectionTests {
         _ = try Wipe.parse(["https://api.openai.com/%2A"])
         _ = try Wipe.parse(["--match", "/products/*"])
     }
+
+    @Test func `an empty pattern or group selects nothing, and says so in the command's words`() {
+        for words in [["--match", ""], ["--group", ""], [""]] {
+            #expect {
+                _ = try Wipe.parse(words)
+            } throws: { error in
+                Wipe.message(for: error).contains("is empty: name a URL, resources with --match PATTERN")
+            }
+        }
+    }
 }

@@ -109,4 +109,12 @@ struct WatchingTextTests {
         let text = line.text(LogLine.Style(isJSON: true, isJournal: true))
         #expect(text.hasSuffix("\"bytes\":12,\"url\":\"12\"}\n"))
     }
+
+    @Test func `a list says how what former services have left is removed`() throws {
+        let json =
+            #"{"resources": [{"url": "https://a.test/x?q=1", "service": "shop", "state": "fresh", "leftover": true}]}"#
+        let text = ResourceTable.text(try JSONValue(parsing: Array(json.utf8)), .plain)
+        #expect(text.contains("shop (former)"))
+        #expect(text.hasSuffix("larder wipe --match 'https://a.test/x'\n"))
+    }
 }
