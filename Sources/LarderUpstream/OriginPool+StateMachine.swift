@@ -128,9 +128,6 @@ struct OriginPoolStateMachine {
 
     // MARK: Attempts
 
-    /// Whether the attempt begun for `request` is for nobody: others do not wait.
-    func isUnwanted(_ request: Int) -> Bool { attempts.contains(request) && waiters.isEmpty }
-
     /// The attempt begun for `request` succeeded with `connection`.
     mutating func connected(
         _ connection: Int, for request: Int, now: Int64, limits: Limits, fitness: (Int, Int) -> Fitness

@@ -83,8 +83,18 @@ final class OriginPool {
     private func withdraw(_ number: Int, _ error: UpstreamError) {
         guard machine.withdrawn(number) else { return }
         answer(number, .failure(error))
-        // Clients that leave would else have any number of look-ups and connections made.
-        if machine.isUnwanted(number) { attempts[number]?.abort() }
+        abortUnwanted()
+    }
+
+    /// Ends attempts that are more than those who wait: clients that leave would else have any number of look-ups and
+    /// connections made.
+    private func abortUnwanted() {
+        let underWay = attempts.filter { !$0.value.isAborted }
+        var surplus = underWay.count - machine.waitingCount
+        for (number, attempt) in underWay where surplus > 0 && waiting[number] == nil {
+            attempt.abort()
+            surplus -= 1
+        }
     }
 
     private func answer(_ number: Int, _ outcome: Outcome) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Larder
 import LarderHTTP
+import LarderIO
 import LarderProxy
 import LarderSettings
 import LarderTesting
@@ -121,6 +122,31 @@ struct OfflineScenarios {
                 "GET /api/posts/2 HTTP/1.1\r\nHost: localhost:\(scene.port)\r\nAccept: text/plain\r\n\r\n")
             let gateway = try await client.response().text
             #expect(gateway.contains("Stored are: http://localhost:\(scene.port)/api/posts/1, "))
+        }
+    }
+
+    @Test func `what is stored is named to those alone who may see what others ask for, and without its secrets`()
+        async throws
+    {
+        try await Scenario.run { settings, _ in
+            settings.access.allow = (try? [AddressRange.read("192.0.2.0/24").get()]) ?? []
+        } _: { (scene) async throws in
+            scene.origin.answer { _ in .ok("Cache-Control: max-age=600", content: "apples") }
+            for peer in ["192.0.2.1", "127.0.0.1"] {
+                let address = try #require(SocketAddress(host: peer, port: 40_000))
+                let client = try await scene.client(from: address)
+                for path in ["/a?api_key=hush", "/b"] {
+                    scene.proxy.goOffline(path == "/b" ? .on : .off, service: nil)
+                    try await client.get(scene.url(path), "Accept: text/plain")
+                    let response = try await client.response()
+                    #expect(!response.text.contains("hush"))
+                    guard path == "/b" else { continue }
+                    #expect(response.status == 504)
+                    #expect(response.text.contains("Stored are: ") == (peer == "127.0.0.1"))
+                    #expect(!response.text.contains("Nothing near it"))
+                }
+                await client.close()
+            }
         }
     }
 

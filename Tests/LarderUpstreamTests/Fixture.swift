@@ -37,8 +37,9 @@ final class Fixture {
         self.time = time
         let network = Network(loop)
         self.network = network
-        pool = UpstreamPool(loop: loop, settings: settings) { host, port, timeout, _, allows throws(IOError) in
-            try await network.connect(host, port, allows)
+        pool = UpstreamPool(loop: loop, settings: settings) { host, port, timeout, abort, allows throws(IOError) in
+            network.aborts.append(abort)
+            return try await network.connect(host, port, allows)
         }
     }
 
@@ -113,6 +114,8 @@ final class Fixture {
     func accept() async throws -> FarEnd { await network.accept() }
 
     var dials: [String] { network.dials }
+    /// What ends each of them, in order.
+    var connectAborts: [ConnectAbort] { network.aborts }
     /// Has the next dials end with `error` instead of a connection.
     func refuseDials(with error: IOError?) { network.refusal = error }
     /// Holds dials back until it is called with false.
@@ -123,6 +126,7 @@ final class Fixture {
 private final class Network {
     private let loop: EventLoop
     private(set) var dials: [String] = []
+    var aborts: [ConnectAbort] = []
     var refusal: IOError?
     private var arrived: [FarEnd] = []
     /// All of them, so that none is closed for want of somebody who holds it.

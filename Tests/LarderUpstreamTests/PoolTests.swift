@@ -11,6 +11,24 @@ import Testing
 struct PoolTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
+    @Test func `attempts end with those who wait, however many leave in whatever order`() async throws {
+        try await Fixture.run { test in
+            test.holdDials(true)
+            let aborts = (0..<6).map { _ in UpstreamAbort() }
+            for (number, abort) in aborts.enumerated() {
+                _ = test.send(try UpstreamRequest.to("/\(number)").with { $0.abort = abort })
+            }
+            await test.settle()
+            #expect(test.dials.count == 6)
+            for (left, abort) in zip([5, 4, 3, 2, 1, 0], [3, 0, 5, 1, 4, 2].map { aborts[$0] }) {
+                abort.abort()
+                await test.settle()
+                #expect(test.connectAborts.count { !$0.isAborted } == left)
+            }
+            test.holdDials(false)
+        }
+    }
+
     @Test func `a clean connection carries one request after the other`() async throws {
         try await Fixture.run { test in
             let answer = test.send(try .to("/1"))

@@ -59,13 +59,17 @@ extension CacheLookup {
         }
     }
 
-    /// The problem of an offline request that no stored response can answer, with the nearest stored URLs.
+    /// The problem of an offline request that no stored response can answer, with the nearest stored URLs for clients who
+    /// may see those.
     var offlineProblem: Problem {
         get async {
-            let stored = await context.proxy.nearestStored(
-                to: request.uri, service: service, partition: resource.partition, limit: 5)
+            let stored =
+                request.maySeeURLs
+                ? await context.proxy.nearestStored(
+                    to: request.uri, service: service, partition: resource.partition, limit: 5) : nil
             return .offline(
-                uri: request.uri, stored: stored.map { request.mapped(reference: $0, by: service) },
+                uri: request.uri,
+                stored: stored?.map { request.mapped(reference: SecretText.scrubbed(url: $0), by: service) },
                 isLaneOffline: request.isLaneOffline)
         }
     }

@@ -116,6 +116,15 @@ final class ClientRequest {
         return "for=\(client);proto=\(stream.isSecure ? "https" : "http")\(host)"
     }
 
+    /// Whether the client may know what others ask for, as Larder's own pages show it.
+    var maySeeURLs: Bool {
+        guard network == .machine else { return false }
+        return switch principal {
+        case .user, .certificate: true
+        case .anyone, .lane: context.configuration.settings.access.users == nil
+        }
+    }
+
     /// The network of this client.
     var network: ClientNetwork { ClientNetwork(isLoopback: connection.client.isLoopback) }
 

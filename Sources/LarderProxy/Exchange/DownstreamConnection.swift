@@ -100,8 +100,8 @@ final class DownstreamConnection {
     /// The client's identity according to its connection: its certificate, else its address.
     private(set) lazy var identity = stream.provenIdentity ?? stream.peerAddress.host
 
-    /// The user that all of the connection belongs to, once a CONNECT or an upgrade was accepted. Until then each
-    /// request says it.
+    /// The user that all of the connection belongs to, once a CONNECT or an upgrade was accepted, or a stream of events
+    /// has begun. Until then each request says it.
     var principal: Principal?
     /// The credentials that were right in its requests last.
     var proof: Proof?

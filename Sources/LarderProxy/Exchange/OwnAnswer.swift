@@ -59,8 +59,11 @@ struct OwnAnswer: ExchangeStep {
             return try await writer.endContent()
         }
         stream.onPeerClosed = { subscriber.end() }
+        // It has no end of its own, and ends with its user.
+        if request.principal.name != nil { connection.principal = request.principal }
         defer {
             stream.onPeerClosed = nil
+            if connection.client.inside == nil { connection.principal = nil }
             connection.clients.events.leave(subscriber)
         }
         if stream.isPeerClosed { throw ClientGone() }

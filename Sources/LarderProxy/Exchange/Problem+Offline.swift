@@ -13,17 +13,21 @@ extension Problem {
             : "Go online to have the origin asked: `larder offline off`."
     }
 
-    static func offline(uri: TargetURI, stored: [String], isLaneOffline: Bool) -> Problem {
+    /// - Parameter stored: the nearest stored URLs; nil for a client who may not see any.
+    static func offline(uri: TargetURI, stored: [String]?, isLaneOffline: Bool) -> Problem {
         let goingOnline = goingOnline(isLaneOffline: isLaneOffline)
-        let near =
-            stored.isEmpty
-            ? "Nothing near it is stored."
-            : "Stored are: " + stored.map { String($0.prefix(500)) }.joined(separator: ", ")
+        var near = ""
+        if let stored {
+            near =
+                stored.isEmpty
+                ? " Nothing near it is stored."
+                : " Stored are: " + stored.map { String($0.prefix(500)) }.joined(separator: ", ")
+        }
         return Problem(
             status: 504, title: "Offline", proxyError: .destinationUnavailable,
             detail:
-                "Nothing stored may answer for \(uri.string.prefix(500)), and origins are not asked (offline). \(near)",
-            advice: stored.isEmpty ? goingOnline : "Use one of these. \(goingOnline)")
+                "Nothing stored may answer for \(uri.string.prefix(500)), and origins are not asked (offline).\(near)",
+            advice: stored?.isEmpty ?? true ? goingOnline : "Use one of these. \(goingOnline)")
     }
 
     /// For requests that stored responses never answer: writes, tunnels.

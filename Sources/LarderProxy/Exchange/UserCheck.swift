@@ -105,19 +105,18 @@ struct UserCheck {
         case .success(let read): credentials = read
         case .failure: throw Problem.pageForUsers
         }
-        var name: String?
         var asked: UserGate?
         repeat {
             asked = context.configuration.users
             guard let asked else { return nil }
             do {
-                name = try await user(of: credentials, among: asked).name
+                request.principal = .user(try await user(of: credentials, among: asked))
             } catch let problem as Problem where problem.status == 407 {
                 throw Problem.pageForUsers
             }
             // Users may have been read again while a password was compared.
         } while context.configuration.users !== asked
-        return name
+        return request.principal.name
     }
 
     /// Names are in the log as they were sent, once for each wrong password: each client has few attempts.

@@ -61,6 +61,25 @@ struct EventScenarios {
         }
     }
 
+    @Test(arguments: ["removed", "another password"])
+    func `the stream of a user ends when that is no user any more`(end: String) async throws {
+        func asking(_ settings: inout Settings, _ users: [UserTable.User]) {
+            settings.access.users = "/etc/larder/users"
+            settings.access.userTable = UserTable(users)
+        }
+        try await Scenario.run { settings, _ in
+            asking(&settings, [TestUsers.anna, TestUsers.ben])
+        } _: { (scene) async throws in
+            let client = try await scene.client()
+            let credentials = Data("anna:flour".utf8).base64EncodedString()
+            try await client.send(
+                "GET /-/events?match=** HTTP/1.1", "Host: localhost", "Authorization: Basic \(credentials)")
+            #expect(try await client.head().status == 200)
+            try await scene.reload { asking(&$0, end == "removed" ? [TestUsers.ben] : [TestUsers.changedAnna]) }
+            _ = try await client.end()
+        }
+    }
+
     @Test func `OB-05 a stream about many tells of those that match, and of the state each is in`() async throws {
         try await Scenario.run { (scene) async throws in
             scene.origin.answer { _ in .ok("Cache-Control: max-age=60", "Content-Type: text/plain", content: "apples") }
