@@ -13,10 +13,21 @@ final class ExchangeRecorder {
     private var draft: RecordedExchange
     private var hasHead = false
     private var isTooLong = false
+    /// The octets of content so far, for which the recording has room.
+    private var reserved = 0
 
     init(_ recording: Recording, _ draft: RecordedExchange) {
         self.recording = recording
         self.draft = draft
+        if !reserve(draft.requestContent.count) { self.draft.requestContent = [] }
+    }
+
+    deinit { recording.giveBack(reserved) }
+
+    private func reserve(_ octets: Int) -> Bool {
+        isTooLong = isTooLong || !recording.reserve(octets)
+        if !isTooLong { reserved += octets }
+        return !isTooLong
     }
 
     /// Fields about the path to this client, or added to each response anew.
@@ -50,9 +61,12 @@ final class ExchangeRecorder {
     func take(_ chunks: [ContentChunk]) {
         for chunk in chunks where !isTooLong {
             isTooLong = draft.content.count + chunk.count > Recording.contentLimit
-            chunk.withBytes { draft.content.append(contentsOf: $0) }
+            if reserve(chunk.count) { chunk.withBytes { draft.content.append(contentsOf: $0) } }
         }
-        if isTooLong { draft.content = [] }
+        guard isTooLong else { return }
+        (draft.content, draft.requestContent) = ([], [])
+        recording.giveBack(reserved)
+        reserved = 0
     }
 
     /// The response was sent completely.
@@ -60,6 +74,8 @@ final class ExchangeRecorder {
         guard hasHead, status.rawValue >= 200, !isTooLong else { return recording.omit() }
         draft.status = status
         draft.duration = duration
+        recording.giveBack(reserved)
+        reserved = 0
         recording.add(draft)
     }
 }

@@ -60,6 +60,10 @@ package final class Recording: Sendable {
         }
     }
 
+    /// Takes room for octets of an exchange under way, which are given back before it is added. False if there is none.
+    func reserve(_ octets: Int) -> Bool { room?.take(octets) ?? true }
+    func giveBack(_ octets: Int) { room?.giveBack(octets) }
+
     /// Counts an exchange that cannot be added.
     func omit() { state.withLock { $0.omitted += 1 } }
 
