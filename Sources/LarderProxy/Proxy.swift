@@ -68,6 +68,9 @@ package final class Proxy: Sendable {
     private let latest: Atomic<UInt>
     /// Limits client connections.
     let admission = Admission()
+    /// For content of requests that is kept until their end.
+    let contentRoom = OctetRoom(limit: Proxy.contentLimit)
+    static let contentLimit = 64 << 20
     /// Finds out whether users' passwords are right.
     let passwords: UserGate.Checks
     private let tunnels = Tally()

@@ -33,13 +33,13 @@ struct HTTPArchiveTests {
 
     @Test func `all recordings under way have a room together, which those that end give back`() throws {
         let size = Self.binary.size
-        let room = RecordingRoom(limit: 3 * size)
+        let room = OctetRoom(limit: 3 * size)
         let first = Recording(name: "one", in: room)
         var second: Recording? = Recording(name: "two", in: room)
         for _ in 0..<2 { second?.add(Self.binary) }
         let replayed = Recording(name: "old", [Self.binary])
-        var share = room.share(for: replayed)
-        #expect(share != nil && room.share(for: replayed) == nil)
+        var share = room.share(of: replayed.octets)
+        #expect(share != nil && room.share(of: replayed.octets) == nil)
         first.add(Self.binary)
         #expect(first.count == 0 && first.omitted == 1 && second?.count == 2)
         share = nil

@@ -109,7 +109,7 @@ extension AdminPages {
                 "Record it with `larder run --record \(name) -- COMMAND`; `larder lane list` shows what there is."
             throw problem
         }
-        guard let share = proxy.lanes.recordingRoom.share(for: recording) else {
+        guard let share = proxy.lanes.recordingRoom.share(of: recording.octets) else {
             throw Problem(
                 status: 503, title: "Too many recordings", proxyError: .proxyInternalError,
                 detail: "The recordings of all lanes take as much memory as they may.",

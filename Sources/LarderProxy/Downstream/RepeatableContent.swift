@@ -11,6 +11,8 @@ final class RepeatableContent {
     private var chunks: [ContentChunk] = []
     /// Whether all of it was read.
     private(set) var isWhole = false
+    /// Whether there is room for more.
+    private var isKept = true
     /// Octets kept.
     private(set) var count = 0
 
@@ -24,13 +26,14 @@ final class RepeatableContent {
     /// - Throws: as `RequestContent.next`.
     func readAhead() async throws {
         if case .length(let length) = content.framing, length > UInt64(RepeatableContent.limit) { return }
-        while count <= RepeatableContent.limit {
+        while count <= RepeatableContent.limit, isKept {
             guard let chunk = try await content.next() else {
                 isWhole = true
                 return
             }
             chunks.collect(chunk)
             count += chunk.count
+            isKept = content.keep(chunk.count)
         }
     }
 

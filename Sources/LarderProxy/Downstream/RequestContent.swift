@@ -32,6 +32,8 @@ final class RequestContent {
     private let timeout: Duration
     /// Content that was read ahead.
     private var unread: [ContentChunk] = []
+    /// The octets of it that are kept, for which there is room.
+    private var kept = 0
 
     init(
         on stream: ByteStream, _ buffer: ReadBuffer, _ context: LoopContext, interims: InterimSender,
@@ -46,6 +48,8 @@ final class RequestContent {
         self.timeout = timeout
         isComplete = decoder.isComplete
     }
+
+    deinit { context.proxy.contentRoom.giveBack(kept) }
 
     var framing: BodyFraming { decoder.framing }
     var trailers: Fields { decoder.trailers }
@@ -111,20 +115,30 @@ final class RequestContent {
         buffer.wrote(count)
     }
 
-    /// Reads all content, unless it is longer than `limit`: then nil. `next` returns everything once more.
+    /// Whether so many more octets may be kept until the end of the request.
+    func keep(_ octets: Int) -> Bool {
+        guard context.proxy.contentRoom.take(octets) else { return false }
+        kept += octets
+        return true
+    }
+
+    /// Reads all content, unless it is longer than `limit`, or clients have sent too much to be kept at this moment: then
+    /// nil. `next` returns everything once more.
     ///
     /// - Throws: as `next`.
     func readAhead(upTo limit: Int) async throws -> [ContentChunk]? {
         if case .length(let length) = framing, length > UInt64(limit) { return nil }
         var chunks: [ContentChunk] = []
         var count = 0
-        while count <= limit, let chunk = try await next() {
+        var isKept = true
+        while count <= limit, isKept, let chunk = try await next() {
             chunks.collect(chunk)
             count += chunk.count
+            isKept = keep(chunk.count)
         }
         // Where more had been read ahead before, the rest of it follows.
         unread = chunks + unread
-        return count <= limit ? chunks : nil
+        return count <= limit && isKept ? chunks : nil
     }
 
     /// Goes on beside the final response. False where a `100 Continue` is on its way, which must not come behind that.

@@ -20,7 +20,7 @@ struct ExchangeRecorderTests {
     }
 
     /// Whether all of the room can be had.
-    private func isEmpty(_ room: RecordingRoom, of limit: Int) -> Bool {
+    private func isEmpty(_ room: OctetRoom, of limit: Int) -> Bool {
         guard room.take(limit) else { return false }
         room.giveBack(limit)
         return true
@@ -28,7 +28,7 @@ struct ExchangeRecorderTests {
 
     @Test func `content under way takes room, and gives it back whatever becomes of it`() {
         let limit = 100_000
-        let room = RecordingRoom(limit: limit)
+        let room = OctetRoom(limit: limit)
         let recording = Recording(name: "a", in: room)
         let chunk = ContentChunk([UInt8](repeating: 0x62, count: 40_000))
         var first: ExchangeRecorder? = recorder(of: recording, sending: 10_000)
@@ -53,7 +53,7 @@ struct ExchangeRecorderTests {
     }
 
     @Test func `a recording gives its room back`() {
-        let room = RecordingRoom(limit: 10_000)
+        let room = OctetRoom(limit: 10_000)
         do {
             let recording = Recording(name: "a", in: room)
             recorder(of: recording).finish(200, after: .zero)

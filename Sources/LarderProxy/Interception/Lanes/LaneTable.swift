@@ -9,7 +9,7 @@ package final class LaneTable: Sendable {
     static let limit = 256
     private let lanes = Lock<[String: Lane]>([:])
     /// For what they record.
-    package let recordingRoom = RecordingRoom()
+    package let recordingRoom = OctetRoom(limit: 2 * Recording.limit)
 
     package init() {}
 

@@ -24,7 +24,7 @@ package final class Recording: Sendable {
 
     package let name: String
     private let valueLimit: Int
-    private let room: RecordingRoom?
+    private let room: OctetRoom?
     private let state = Lock(State())
 
     /// - Parameters:
@@ -32,7 +32,7 @@ package final class Recording: Sendable {
     ///   - room: shared with other recordings; nil for one that does not grow.
     package init(
         name: String, _ exchanges: [RecordedExchange] = [], omitted: Int = 0, valueLimit: Int = Recording.valueLimit,
-        in room: RecordingRoom? = nil
+        in room: OctetRoom? = nil
     ) {
         self.name = name
         self.valueLimit = valueLimit
@@ -102,10 +102,10 @@ package final class Recording: Sendable {
 package final class Replay: Sendable {
     private let recording: Recording
     /// Given back with it.
-    private let share: RecordingRoom.Share?
+    private let share: OctetRoom.Share?
     let turns = Lock<[RecordingKey: Int]>([:])
 
-    package init(_ recording: Recording, _ share: RecordingRoom.Share? = nil) {
+    package init(_ recording: Recording, _ share: OctetRoom.Share? = nil) {
         self.recording = recording
         self.share = share
     }

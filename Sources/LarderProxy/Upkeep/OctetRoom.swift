@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// The octets that what clients or origins send may take together, where each of it has a limit of its own.
+package final class OctetRoom: Sendable {
+    private let limit: Int
+    private let taken = Atomic<Int>(0)
+
+    package init(limit: Int) { self.limit = limit }
+
+    /// Takes octets, which are given back later. False if there are not that many.
+    func take(_ octets: Int) -> Bool {
+        let after = taken.add(octets, ordering: .relaxed).newValue
+        if after <= limit { return true }
+        giveBack(octets)
+        return false
+    }
+
+    func giveBack(_ octets: Int) { taken.subtract(octets, ordering: .relaxed) }
+
+    /// Takes octets for as long as the result exists; nil if there are not that many.
+    package func share(of octets: Int) -> Share? { take(octets) ? Share(self, octets) : nil }
+
+    package final class Share: Sendable {
+        private let room: OctetRoom
+        private let octets: Int
+
+        fileprivate init(_ room: OctetRoom, _ octets: Int) { (self.room, self.octets) = (room, octets) }
+
+        deinit { room.giveBack(octets) }
+    }
+}
