@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Larder
 import LarderHTTP
+import LarderIO
 import LarderSettings
 import LarderTesting
 import Testing

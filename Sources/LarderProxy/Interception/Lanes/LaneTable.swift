@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import LarderHTTP
-import LarderIO
+package import LarderIO
 
 /// The open lanes. Bounded: the least recently used one is closed of the user who has most, so that no user can close
 /// those of others by opening many; one that records only after all that do not, as its recording is lost.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderHTTP
-import LarderIO
+package import LarderIO
 
 /// The requests of one run of a command and their responses, in the order in which they ended.
 ///

@@ -10,14 +10,14 @@ package final class OctetRoom: Sendable {
     package init(limit: Int) { self.limit = limit }
 
     /// Takes octets, which are given back later. False if there are not that many.
-    func take(_ octets: Int) -> Bool {
+    package func take(_ octets: Int) -> Bool {
         let after = taken.add(octets, ordering: .relaxed).newValue
         if after <= limit { return true }
         giveBack(octets)
         return false
     }
 
-    func giveBack(_ octets: Int) { taken.subtract(octets, ordering: .relaxed) }
+    package func giveBack(_ octets: Int) { taken.subtract(octets, ordering: .relaxed) }
 
     /// Takes octets for as long as the result exists; nil if there are not that many.
     package func share(of octets: Int) -> Share? { take(octets) ? Share(self, octets) : nil }
