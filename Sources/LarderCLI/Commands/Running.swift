@@ -68,6 +68,10 @@ struct Env: ParsableCommand {
     func run() throws {
         let environment = ProcessInfo.processInfo.environment
         if off { return try takeBack(environment) }
+        // Its files and the lane itself could not be taken back any more.
+        if lane, !systemd, !githubActions, environment[Env.laneName]?.isEmpty == false {
+            throw CommandFailure("this shell has a lane already; take that back first: eval \"$(larder env --off)\"")
+        }
         var values: [ProxyVariables.Value]
         if lane {
             let opened = try OpenLane(

@@ -41,7 +41,7 @@ function showFigures(status) {
     $(tier + "-note").textContent = limit ? bytes(used) + " of " + bytes(limit) : "none";
   }
   $("store").textContent = "On disk: " + status.store.state
-    + (status.store.entries === undefined ? "" : ", " + count(status.store.entries) + " responses");
+    + (status.store.entries === undefined ? "" : ", " + count(status.store.entries) + (status.store.entries === 1 ? " response" : " responses"));
   showShared(status.sharedCache);
   $("store").className = status.store.state.startsWith("reading only") ? "bad-text" : "quiet";
   $("resources-note").textContent = "in memory and on disk; " + count(status.resources) + " of them in memory";
