@@ -111,7 +111,8 @@ final class UpstreamConnection {
         } else {
             MessageWriter.append(request.head, framing: request.content.framing, to: &output)
         }
-        mayBeMistaken = exchanges > 1 && request.isReplayable
+        // While content follows, the answer may come before all of it is confirmed.
+        mayBeMistaken = exchanges > 1 && request.isReplayable && withContent
         guard withContent, case .octets(let content) = request.content else {
             return try await stream.write(output)
         }

@@ -152,4 +152,19 @@ struct LeavingScenarios {
             request.finish()
         }
     }
+
+    @Test func `a response without a length does not look whole to a client that ended its own side`() async throws {
+        try await Scenario.run {
+            $0.timeouts.abandon = .zero; _ = $1
+        } _: { (scene) async throws in
+            let client = try await scene.client()
+            try await client.send("DELETE \(scene.url("/a")) HTTP/1.0", "Host: x")
+            let request = try await scene.origin.request()
+            try await request.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n")
+            _ = try await client.head()
+            await client.shutdownWrite()
+            #expect(try await client.end() == .reset)
+            request.finish()
+        }
+    }
 }

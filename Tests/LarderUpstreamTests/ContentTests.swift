@@ -411,4 +411,21 @@ struct ContentTests {
             #expect(try await next.value().get().head.status == 200)
         }
     }
+
+    @Test func `an early refusal over a connection that was used before is an answer`() async throws {
+        try await Fixture.run { test in
+            let first = test.send(try post(.none))
+            let origin = try await test.accept()
+            _ = try await origin.head()
+            try await origin.send(Self.ok)
+            #expect(try await first.value().get().text() == "ok")
+            var request = try post(.octets(ContentChunk([UInt8](repeating: 0x61, count: 8 << 20))))
+            request.head.method = .put
+            let answer = test.send(request)
+            #expect(try await origin.head().hasPrefix("PUT / HTTP/1.1"))
+            try await origin.send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig")
+            #expect(try await answer.value().get().head.status == 413)
+            #expect(test.dials.count == 1)
+        }
+    }
 }

@@ -34,6 +34,7 @@ final class RequestContent {
     private var unread: [ContentChunk] = []
     /// The octets of it that are kept, for which there is room.
     private var kept = 0
+    private let room: OctetRoom
 
     init(
         on stream: ByteStream, _ buffer: ReadBuffer, _ context: LoopContext, interims: InterimSender,
@@ -46,10 +47,11 @@ final class RequestContent {
         decoder = FramingDecoder(framing, limits: context.configuration.parseLimits)
         self.isContinueExpected = isContinueExpected
         self.timeout = timeout
+        room = context.proxy.contentRoom
         isComplete = decoder.isComplete
     }
 
-    deinit { context.proxy.contentRoom.giveBack(kept) }
+    deinit { if kept > 0 { room.giveBack(kept) } }
 
     var framing: BodyFraming { decoder.framing }
     var trailers: Fields { decoder.trailers }
@@ -117,7 +119,7 @@ final class RequestContent {
 
     /// Whether so many more octets may be kept until the end of the request.
     func keep(_ octets: Int) -> Bool {
-        guard context.proxy.contentRoom.take(octets) else { return false }
+        guard room.take(octets) else { return false }
         kept += octets
         return true
     }

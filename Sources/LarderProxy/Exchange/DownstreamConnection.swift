@@ -221,7 +221,8 @@ final class DownstreamConnection {
             wasActive = true
             return true
         } catch {
-            // Idle for too long, or drained while idle: an ordinary end.
+            // Idle for too long, or drained while idle: an ordinary end. Without time, there is none to rest either.
+            if error.code == .timedOut { shallRest = false }
             return false
         }
     }

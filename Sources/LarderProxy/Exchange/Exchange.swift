@@ -210,10 +210,10 @@ final class Exchange {
             // An event stream ends when its client leaves.
             if writer.record.kind != .own { writer.record.kind = .aborted }
             writer.isPersistent = false
+            resetIfCut()
             throw error
         case let error as IOError:
-            // It would look whole after an orderly end.
-            if writer.hasResponded, writer.delivery == .untilClose { stream.reset() }
+            resetIfCut()
             throw error
         default: problem = Problem(upstream: error, place: uri.isEmpty ? "the origin" : uri.authority)
         }
@@ -226,6 +226,11 @@ final class Exchange {
             return
         }
         try await writer.respond(problem)
+    }
+
+    /// A response that the end of the connection ends would look whole after an orderly one.
+    private func resetIfCut() {
+        if writer.hasResponded, writer.delivery == .untilClose, writer.record.kind != .own { stream.reset() }
     }
 
     /// Ends an exchange whose client has left before its task, which continues a load for others.

@@ -134,7 +134,7 @@ struct LoadedAnswer: ExchangeStep {
                 guard stored.variance.matches(request.head.fields) else { return .passedOver(load) }
                 guard isShared(stored, with: load) else { return .askedAlone }
             }
-            guard isLeader && mustRelay(stored) || request.accepts(response, stored, of: load) else {
+            guard isLeader && mustRelay(stored, length) || request.accepts(response, stored, of: load) else {
                 return try await passOver(response, stored, content, isLeader: isLeader)
             }
             try await give(response, length, stored, content, isLeader: isLeader)
@@ -194,9 +194,9 @@ struct LoadedAnswer: ExchangeStep {
     }
 
     /// Whether the first client gets the response as it arrives, whatever its coding: what is stored lacks fields that are
-    /// for this client alone, or nothing that was asked for it before has been stored.
-    private func mustRelay(_ stored: StoredResponse?) -> Bool {
-        guard let directives = stored?.facts.directives else { return true }
+    /// for this client alone, it may have no end, or nothing that was asked for it before has been stored.
+    private func mustRelay(_ stored: StoredResponse?, _ length: Int64?) -> Bool {
+        guard let directives = stored?.facts.directives, let length, length <= Recoding.longest else { return true }
         return lookup.asksAlone || !directives.noCacheFields.isEmpty || !directives.privateFields.isEmpty
     }
 

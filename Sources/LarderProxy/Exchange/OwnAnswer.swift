@@ -66,7 +66,8 @@ struct OwnAnswer: ExchangeStep {
             if connection.client.inside == nil { connection.principal = nil }
             connection.clients.events.leave(subscriber)
         }
-        if stream.isPeerClosed { throw ClientGone() }
+        // It may be no user any more since it was asked.
+        if stream.isPeerClosed || !context.configuration.admits(connection.principal) { throw ClientGone() }
         try await writer.sendHead()
         if let job = events.whenSubscribed { context.spawn(job) }
         while true {
