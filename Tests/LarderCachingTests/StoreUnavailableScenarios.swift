@@ -73,8 +73,10 @@ struct StoreUnavailableScenarios {
             settings.cache.memory = .mebibytes(1)
         } _: { (scene) async throws in
             scene.origin.answer { _ in .ok(Self.fresh, content: content) }
-            _ = try await scene.get("/a")
+            _ = try await scene.getStored("/a")
             let store = try #require(scene.proxy.diskTier).store
+            // From here on it is read from its file.
+            await store.flush()
             let client = try await scene.client(isHeld: true)
             try await client.get(scene.url("/a"))
             try await eventually("its response has begun") { scene.count(.saved) > 0 }

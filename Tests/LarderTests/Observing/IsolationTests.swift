@@ -146,22 +146,26 @@ struct IsolationTests {
         #expect(await resource.typed(as: String.self).contents().first { _ in true } == "loaded")
     }
 
-    @Test @MainActor func `OB-01 a screen in the place of one that is gone is told of its observation`() async throws {
-        let resource = Fixture().service.resource("a")
-        resource.overrideLocalData(with: .text("one"))
-        var former: ObjectIdentifier?
-        for _ in 0..<1_000 {
-            let screen = Screen()
-            resource.addObserver(screen)
-            if ObjectIdentifier(screen) == former {
-                await screen.waits(for: 1)
-                #expect(screen.shown == ["observerAdded one"])
-                return
+    #if !SANITIZED  // The address sanitizer keeps freed addresses unused.
+        @Test @MainActor func `OB-01 a screen in the place of one that is gone is told of its observation`()
+            async throws
+        {
+            let resource = Fixture().service.resource("a")
+            resource.overrideLocalData(with: .text("one"))
+            var former: ObjectIdentifier?
+            for _ in 0..<1_000 {
+                let screen = Screen()
+                resource.addObserver(screen)
+                if ObjectIdentifier(screen) == former {
+                    await screen.waits(for: 1)
+                    #expect(screen.shown == ["observerAdded one"])
+                    return
+                }
+                former = ObjectIdentifier(screen)
             }
-            former = ObjectIdentifier(screen)
+            Issue.record("no address was used again")
         }
-        Issue.record("no address was used again")
-    }
+    #endif
 
     @Test(arguments: [false, true]) @MainActor
     func `OB-02 a screen that owns itself and has another owner lives as long as either`(isOwnFirst: Bool) {
