@@ -73,7 +73,8 @@ struct StoreUnavailableScenarios {
             settings.cache.memory = .mebibytes(1)
         } _: { (scene) async throws in
             scene.origin.answer { _ in .ok(Self.fresh, content: content) }
-            _ = try await scene.getStored("/a")
+            // A load gives a store that is behind a moment to catch up.
+            _ = try await scene.lettingTimePass(within: .zero...(.seconds(60))) { try await scene.get("/a") }
             let store = try #require(scene.proxy.diskTier).store
             // From here on it is read from its file.
             await store.flush()
