@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Dispatch
-import Foundation
 import Larder
 import LarderHTTP
 import LarderIO
@@ -216,35 +215,6 @@ struct HostedStateScenarios {
             let data = try #require(resource.latestData)
             #expect(data.fields["Set-Cookie"] == nil && data.fields["X-User"] == "all")
             #expect(data.fields["Cache-Control"] == "max-age=1")
-        }
-    }
-
-    @Test func `RQ-17 RS-13 what a program has cancelled too late is its data all the same`() async throws {
-        let (begun, released) = (Recorder<Bool>(), Recorder<Bool>())
-        try await run { service in
-            service.configure { $0.pipeline.add(.json) }
-            service.configureTransformer("**", action: .appendToExisting) { (entity: Entity<JSONValue>) in
-                if entity.content == [2] {
-                    begun(true)
-                    while released.values.isEmpty { _ = sched_yield() }
-                }
-                return entity.content
-            }
-        } _: { (scene, service) async throws in
-            scene.origin.answer { _ in .ok(Self.fresh, Self.json, content: "[1]") }
-            let resource = service.resource("/a")
-            _ = try await resource.load().entity()
-            scene.origin.answer { _ in .ok(Self.fresh, Self.json, content: "[2]") }
-            scene.advance(.seconds(1))
-            let load = resource.load()
-            try await eventually("it is transformed") { !begun.values.isEmpty }
-            load.cancel()
-            released(true)
-            let clients = try await scene.getStored("/a").text
-            // Whichever the daemon has kept, the program knows of it.
-            try await eventually("the program has what clients have") {
-                "\(resource.latestData?.json == [2] ? "[2]" : "[1]")" == clients || !resource.isUpToDate
-            }
         }
     }
 
