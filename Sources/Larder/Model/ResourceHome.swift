@@ -38,16 +38,17 @@ package struct ResourceHome: Sendable {
 
     /// Has Resources be kept no longer for observers whose owners are gone.
     private func removeOrphans() {
-        var followed: [Resource] = []
-        registry.forEach { if $0.memory.isFollowed { followed.append($0) } }
+        let followed = followed { _ in true }
         for resource in followed { resource.removeOrphans() }
         registry.followers.looked(at: followed.count)
     }
 
     /// The Resources of a service that a program looks at.
-    func resources(of service: Service) -> [Resource] {
+    func resources(of service: Service) -> [Resource] { followed { $0.service === service } }
+
+    private func followed(where isWanted: (Resource) -> Bool) -> [Resource] {
         var found: [Resource] = []
-        registry.forEach { if $0.service === service, $0.memory.isFollowed { found.append($0) } }
+        registry.forEach { if $0.memory.isFollowed, isWanted($0) { found.append($0) } }
         return found
     }
 }

@@ -27,9 +27,7 @@ enum Redirection {
         }
         var next = request
         next.url = target
-        // They were about another URL (RFC 9110 §15.4).
-        if next.fields.contains(.ifRange) { next.fields.remove(.range) }
-        for name: FieldName in [.ifNoneMatch, .ifModifiedSince, .ifRange] { next.fields.remove(name) }
+        next.fields.removeConditionsForRedirect()
         let becomesGet =
             response.status == 303 && request.method != .head
             || [301, 302].contains(response.status.rawValue) && request.method == .post

@@ -113,16 +113,13 @@ extension InboundSender {
         return context.configuration.router.table.claiming(target)?.number == service.number && service.covers(target)
     }
 
-    /// The request to the target of a redirect, with the fields that the target's own block sets, and without conditions:
-    /// those were about another URL (RFC 9110 §15.4).
+    /// The request to the target of a redirect, with the fields that the target's own block sets, and without conditions.
     private func redirected(
         _ request: UpstreamRequest, to target: TargetURI, _ credit: inout Credit
     ) -> UpstreamRequest {
         var head = request.head
         head.target = target.withBytes(of: target.pathAndQueryRange) { Array($0) }
-        // Without its condition, a range could be one of another representation than the client has.
-        if head.fields.contains(.ifRange) { head.fields.remove(.range) }
-        for name: FieldName in [.ifNoneMatch, .ifModifiedSince, .ifRange] { head.fields.remove(name) }
+        head.fields.removeConditionsForRedirect()
         if case .own(let configuration) = credit {
             configuration.removeConfigured(from: &head.fields)
             if isOwn(target) {

@@ -23,3 +23,12 @@ package enum Redirect: Hashable, Sendable {
         self = place.scheme == .https && target.scheme == .http ? .unencrypted(target) : .to(target)
     }
 }
+
+extension Fields {
+    /// Removes the conditions that a request to the target of a redirect does not have: they were about another URL
+    /// (RFC 9110 §15.4). Without its condition, a range could be one of another representation than the client has.
+    package mutating func removeConditionsForRedirect() {
+        if contains(.ifRange) { remove(.range) }
+        for name: FieldName in [.ifNoneMatch, .ifModifiedSince, .ifRange] { remove(name) }
+    }
+}
