@@ -13,6 +13,8 @@ package final class ContentDecoder {
     private let engine: any DecodingEngine
     private let room = Room()
     private var failure: CodingError?
+    /// Whether there was any octet to decode.
+    private var hasBegun = false
 
     init(_ coding: ContentCoding, limit: Int) throws(CodingError) {
         self.coding = coding
@@ -52,9 +54,10 @@ package final class ContentDecoder {
         return progress
     }
 
-    /// Declares that there are no more parts. Throws when the coding does not end here.
+    /// Declares that there are no more parts. Throws when the coding does not end here. No octets at all are no content,
+    /// whatever coding the response to a redirect or a HEAD names.
     package func finish() throws(CodingError) {
-        if failure == nil, !engine.isAtEnd { failure = CodingError(coding, .truncated) }
+        if failure == nil, hasBegun, !engine.isAtEnd { failure = CodingError(coding, .truncated) }
         if let failure { throw failure }
     }
 
@@ -62,6 +65,7 @@ package final class ContentDecoder {
         _ input: UnsafeRawBufferPointer, into output: inout [UInt8], enough: Int = .max
     ) -> Progress {
         var rest = input
+        if !input.isEmpty { hasBegun = true }
         var isFull = true
         let before = produced
         while failure == nil, !rest.isEmpty || isFull, produced - before < enough {

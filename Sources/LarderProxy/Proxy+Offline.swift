@@ -25,14 +25,14 @@ extension Proxy {
 
     /// Whether a URI's origin fails, or no origin can be reached.
     package func isOutOfReach(_ uri: TargetURI, _ service: RoutedService) -> Bool {
-        origins.isOutOfReach(Origin(uri), parent: service.parent(uri))
+        origins.isOutOfReach(Origin(uri), parent: service.parent(uri), tls: service.tls(for: uri))
     }
 
     /// Whether the next request to an unreachable origin would be sent as a probe.
     func isProbeDue(_ uri: TargetURI, _ service: RoutedService) -> Bool {
         origins.isProbeDue(
-            Origin(uri), parent: service.parent(uri), limits: configuration.upstreamSettings.breaker,
-            now: time.monotonic())
+            Origin(uri), parent: service.parent(uri), tls: service.tls(for: uri),
+            limits: configuration.upstreamSettings.breaker, now: time.monotonic())
     }
 
     /// The stored URLs of a service in this partition that are most similar to `uri`: those with the longest common

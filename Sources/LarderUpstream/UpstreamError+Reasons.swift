@@ -120,6 +120,13 @@ extension UpstreamError {
         authorizationLacks("\(parent) answered 407 instead of asking \(origin).")
     }
 
+    /// Whether a name server or a parent proxy has said so: others can be reached then.
+    var isAnswer: Bool {
+        if let cause = cause as? IOError { return cause.code == .nameNotFound }
+        // Only a parent's has no cause.
+        return code == .destinationUnavailable
+    }
+
     private static func authorizationLacks(_ detail: String) -> UpstreamError {
         UpstreamError(.configurationError, detail, advice: "Give the parent proxy's user and password in its URL.")
     }

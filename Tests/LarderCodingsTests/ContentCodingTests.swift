@@ -71,11 +71,21 @@ import Testing
         #expect(decoder.produced == content.count)
     }
 
-    @Test(arguments: ContentCoding.allCases, [0, 1, 5, 50])
+    @Test(arguments: ContentCoding.allCases, [1, 5, 50])
     func `content that ends early is said to`(_ coding: ContentCoding, _ kept: Int) throws {
         let encoded = try coding.encode(`Content codings`.noise(500))
         #expect(decode(coding, Array(encoded.prefix(kept))) == .truncated)
         #expect(decode(coding, encoded.dropLast()) == .truncated)
+    }
+
+    @Test(arguments: ContentCoding.allCases)
+    func `no octets are no content`(_ coding: ContentCoding) throws {
+        #expect(try coding.decode([], limit: 10) == [])
+        let decoder = try coding.decoder(limit: 10)
+        var output: [UInt8] = []
+        try decoder.decode([], into: &output)
+        try decoder.finish()
+        #expect(output.isEmpty)
     }
 
     @Test(arguments: ContentCoding.allCases)

@@ -72,6 +72,17 @@ final class Peer {
         let count = recv(descriptor, &buffer, limit, 0)
         return count > 0 ? Array(buffer[..<count]) : []
     }
+
+    /// Takes what has come, without waiting; returns how many octets that was.
+    func receiveAtHand() -> Int {
+        var buffer = [UInt8](repeating: 0, count: 65536)
+        var total = 0
+        while true {
+            let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT))
+            guard count > 0 else { return total }
+            total += count
+        }
+    }
 }
 
 extension ByteStream {

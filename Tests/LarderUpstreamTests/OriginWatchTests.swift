@@ -42,8 +42,12 @@ struct OriginWatchTests {
         }
 
         func fail(_ request: UpstreamRequest, _ code: UpstreamError.Code = .connectionRefused) {
+            fail(request, UpstreamError(code, "No."))
+        }
+
+        func fail(_ request: UpstreamRequest, _ error: UpstreamError) {
             guard case .success(let ticket) = admit(request) else { return }
-            watch.failed(request, error: UpstreamError(code, "No."), ticket: ticket, limits: limits, now: now)
+            watch.failed(request, error: error, ticket: ticket, limits: limits, now: now)
         }
 
         func answer(_ request: UpstreamRequest, _ status: Status = 200, pause: Duration? = nil) {
@@ -250,6 +254,28 @@ struct OriginWatchTests {
         bench.answer(bench.request("d.example"))
         #expect(!bench.watch.isNetworkLost)
         #expect(bench.events.values.last == .networkBack)
+    }
+
+    @Test func `an answer that there is no such name, or a parent's, does not lose the network`() {
+        let bench = Bench()
+        let unknown = UpstreamError.connecting(
+            IOError(.nameNotFound, operation: "look up"), to: "a.example")
+        let refused = UpstreamError.tunnelRefused(by: ParentAddress(host: "parent", port: 3128), to: "a.example", 503)
+        for error in [unknown, refused] {
+            for host in ["a.example", "b.example", "c.example", "d.example"] { bench.fail(bench.request(host), error) }
+        }
+        #expect(!bench.watch.isNetworkLost)
+    }
+
+    @Test func `a certificate that one trust refuses stops nobody who trusts others`() throws {
+        let bench = Bench()
+        for _ in 0..<3 { bench.fail(bench.request(), .tlsCertificate) }
+        #expect(bench.error(bench.request()) != nil)
+        var other = bench.request()
+        other.tls = UpstreamTLS(
+            try TLSClientContext(trustsSystem: false), serverName: nil)
+        #expect(bench.error(other) == nil)
+        #expect(!bench.watch.isOutOfReach(other.origin, parent: nil, tls: other.tls))
     }
 
     @Test func `a probe is due once for an origin that fails, and once a second for a network that is gone`() {

@@ -123,11 +123,15 @@ package final class Variant: Sendable {
             isWritten: isWritten)
     }
 
-    /// Octets of memory this variant occupies once it was used: content, head and fields, its forms, and the objects that
-    /// hold them, as measured with many small ones in memory and in the store.
+    /// Octets of memory this variant occupies once it was used: content, head and fields, the parts of its request that
+    /// it is kept with, its forms, and the objects that hold them, as measured with many small ones in memory and in the
+    /// store.
     package var cost: Int {
-        content.bytesInMemory + 2 * served.fields.octetCount + Variant.overhead + (forms?.cost ?? 0)
-            + (pace?.octets.count ?? 0)
+        let asReceived = rendition == nil ? 0 : stored.fields.octetCount
+        let ofRequest =
+            stored.variance.octetCount + (stored.requestedRange?.count ?? 0) + (stored.place?.utf8.count ?? 0)
+        return content.bytesInMemory + 2 * served.fields.octetCount + asReceived + ofRequest + Variant.overhead
+            + (forms?.cost ?? 0) + (pace?.octets.count ?? 0)
     }
 
     private static let overhead = 1232

@@ -46,7 +46,13 @@ extension ByteStream {
     /// Writes all of `parts`. Returns without suspending if the kernel accepts everything.
     package func write(_ parts: GatherList) async throws(IOError) {
         var parts = parts
-        while try !tryWrite(&parts) { try await waitToWrite("write") }
+        var left = parts.count
+        while try !tryWrite(&parts) {
+            // A peer that is slow, and takes something all the time, refuses nothing.
+            if parts.count < left { renewWriteDeadline() }
+            left = parts.count
+            try await waitToWrite("write")
+        }
     }
 
     /// Writes as much of `parts` as the kernel accepts now, and advances `parts` to the rest. True if that was all.
@@ -69,7 +75,7 @@ extension ByteStream {
             }
             switch errno {
             case EINTR: continue
-            case EAGAIN: isWritable = false
+            case EAGAIN: shown.isWritable = false
             default: throw IOError(errno: errno, operation: "write")
             }
         }

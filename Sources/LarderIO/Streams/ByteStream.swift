@@ -14,7 +14,7 @@ import Glibc
 package final class ByteStream {
     let executor: LoopExecutor
     /// The socket, or -1 once closed.
-    package private(set) var descriptor: Int32
+    private(set) var descriptor: Int32
     /// Nil while nothing has waited for the socket yet.
     private(set) var socketEvent: OpaquePointer?
 
@@ -23,10 +23,8 @@ package final class ByteStream {
     /// The socket counts as empty because a receive did not fill its buffer. A reset in the same event as those octets
     /// looks like octets alone and is not reported again; a send that succeeds afterwards rules it out.
     var isEmptyUnlessBroken = false
-    /// The kernel has room for output as far as is known. True until a write is refused.
-    package internal(set) var isWritable = true
-    /// The peer has ended its side or the connection broke; there may still be octets to read.
-    package private(set) var isPeerClosed = false
+    /// See `isWritable` and what follows it.
+    var shown = Shown()
 
     private var reader = Waiter()
     private var writer = Waiter()
@@ -41,33 +39,14 @@ package final class ByteStream {
     /// When waits end with `.timedOut`, in monotonic nanoseconds of the loop's clock.
     private var readDeadline = Int64.max
     private var writeDeadline = Int64.max
+    /// How long the peer may take nothing, where that is what the deadline is about.
+    private var writePatience: Duration?
     private var deadlineTimer: Timer?
     /// When the timer checks the deadlines, or `.max`.
     private var deadlineTimerDue = Int64.max
 
     /// The TLS session on this socket, if there is one.
     var tls: TLSSession?
-
-    /// Called on the loop, once, when the peer closes or the connection breaks while nobody is reading.
-    ///
-    /// Octets that the peer sent before can still be read. A half-close by a peer that waits for an answer looks the
-    /// same. Set it while a request is being answered and clear it after; it is not called for an end that was noticed
-    /// before it was set, see `isPeerClosed`.
-    package var onPeerClosed: (() -> Void)? {
-        // Without memory for the event nothing is reported now, and the next wait fails.
-        didSet {
-            guard onPeerClosed != nil else { return }
-            try? observe()
-            reportMissedBreak()
-        }
-    }
-
-    /// Whether `onPeerClosed` ignores a half-close, and reports only a broken connection.
-    package var outlastsHalfClose = false
-
-    /// Called on the loop when octets arrive while a task waits to read. True means that they have been consumed and
-    /// the task keeps waiting; it saves the task's resumption where only an immediate answer follows.
-    package var onInputWhileWaiting: (() -> Bool)?
 
     /// Waits for input in place of a task.
     private var watcher: ((Bool) -> Void)?
@@ -117,7 +96,7 @@ package final class ByteStream {
     }
 
     /// Registers the socket's events with the kernel, past ones included. Fails, and closes the stream, if it cannot.
-    private func observe() throws(IOError) {
+    func observe() throws(IOError) {
         guard isOpen, socketEvent == nil else { return }
         let kinds = Int16(EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST)
         socketEvent = event_new(executor.base, descriptor, kinds, socketChanged, reachable().argument)
@@ -172,8 +151,8 @@ package final class ByteStream {
     }
 
     private func tearDown() {
-        onPeerClosed = nil
-        onInputWhileWaiting = nil
+        shown.onPeerClosed = nil
+        shown.onInputWhileWaiting = nil
         deadlineTimer?.cancel()
         deadlineTimer = nil
         if let socketEvent { event_free(socketEvent) }
@@ -262,16 +241,22 @@ package final class ByteStream {
         armDeadline(for: readDeadline)
     }
 
-    /// The same for writes alone; reads keep theirs.
+    /// The same for writes alone, where it begins anew whenever the peer has taken something; reads keep theirs.
     package func setWriteDeadline(after duration: Duration?) {
+        writePatience = duration
         writeDeadline = instant(after: duration)
         armDeadline(for: writeDeadline)
+    }
+
+    func renewWriteDeadline() {
+        if let writePatience { setWriteDeadline(after: writePatience) }
     }
 
     /// Sets both for an instant in monotonic nanoseconds of the loop's clock; `.max` is never.
     package func setDeadline(at instant: Int64) {
         readDeadline = instant
         writeDeadline = instant
+        writePatience = nil
         armDeadline(for: instant)
     }
 
@@ -358,7 +343,7 @@ package final class ByteStream {
 
     fileprivate func changed(_ kinds: Int32) {
         executor.noteTurn()
-        if kinds & EV_CLOSED != 0 { isPeerClosed = true }
+        if kinds & EV_CLOSED != 0 { shown.isPeerClosed = true }
         if kinds & (EV_READ | EV_CLOSED) != 0 {
             isReadable = true
             if tls != nil { writerForInput.end(.ready).resume() }
@@ -368,14 +353,14 @@ package final class ByteStream {
             } else if !inputChanged(.ready), let notify = onPeerClosed,
                 isPeerClosed && !outlastsHalfClose || isBroken(kinds)
             {
-                isPeerClosed = true
-                onPeerClosed = nil
+                shown.isPeerClosed = true
+                shown.onPeerClosed = nil
                 notify()
             }
         }
         // A callback above may have closed the stream; then there is no writer left.
         if kinds & EV_WRITE != 0 {
-            isWritable = true
+            shown.isWritable = true
             if tls != nil { readerForRoom.end(.ready).resume() }
             writer.end(.ready).resume()
         }

@@ -176,7 +176,7 @@ final class TLSSession {
             sendHeld(on: stream)
             return false
         case SSL_ERROR_WANT_WRITE:
-            stream.isWritable = false
+            stream.shown.isWritable = false
             if reading { readNeedsRoom = true } else { writeNeedsInput = false }
             return false
         case SSL_ERROR_ZERO_RETURN: return true

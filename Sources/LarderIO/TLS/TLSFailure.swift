@@ -69,6 +69,7 @@ extension IOError {
         guard code == .tlsFailed else { return false }
         return [
             SSL_R_TLSV1_ALERT_UNKNOWN_CA, SSL_R_SSLV3_ALERT_BAD_CERTIFICATE, SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN,
+            SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED,
         ].contains(errno)
     }
 }

@@ -56,7 +56,7 @@ extension Load {
         }
         let part = wanted.map { _ in Part(head: head, request: clientHead, times: received.times) }
         let stored = part?.stored(policy, length: span.count) ?? filled.stored
-        let mayStore = mayStore(received, as: rangeFill.filling)
+        let mayStore = filled.isForAll && mayStore(received, as: rangeFill.filling)
         let keepsInMemory = mayStore && context.keepsInMemory(span.count)
         let writer =
             mayStore && part == nil && context.mayKeep(span.count)
@@ -78,7 +78,8 @@ extension Load {
             throw error
         }
         guard mayStore else {
-            forget(rangeFill.variant)
+            // One user's answer takes nothing from the others.
+            if filled.isForAll { forget(rangeFill.variant) }
             return finish(Fields())
         }
         guard let part else { return complete(stored, sink.writer, trailers: Fields()) }

@@ -92,7 +92,7 @@ final class Load: LoopLoad {
         self.uri = uri
         self.version = version
         policy = configuration.policy.narrowed(for: clientHead.fields)
-        rangeFill = if let parts { RangeFill(of: parts, for: clientHead, sentAs: request) } else { nil }
+        rangeFill = if let parts { RangeFill(of: parts, for: clientHead, sentAs: request, policy: policy) } else { nil }
         self.clientHead = clientHead
         self.request = request
         self.content = content

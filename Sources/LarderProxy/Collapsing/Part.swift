@@ -50,7 +50,9 @@ struct Part {
         let decision = PartialContent.combine(
             held.stored, with: head, to: request, contentLength: length, requestTime: times.request,
             responseTime: times.response, policy: load.policy)
-        guard case .combined(let combined) = decision, case .range(let range, _) = ContentRange(head.fields) else {
+        guard case .combined(let combined, isForAll: true) = decision,
+            case .range(let range, _) = ContentRange(head.fields)
+        else {
             return held.stored.extent == .asReceived || alone.stored.extent != .asReceived ? alone : nil
         }
         let octets = combined.contentLength ?? 0

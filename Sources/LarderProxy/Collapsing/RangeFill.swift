@@ -14,8 +14,10 @@ struct RangeFill {
     /// Nil when the request would be no smaller than the client's.
     ///
     /// - Parameter head: the client's request as it would go upstream.
-    init?(of variant: Variant, for client: RequestHead, sentAs head: RequestHead) {
-        guard case .ask(let filling) = PartialContent.fill(variant.stored, for: client) else { return nil }
+    init?(of variant: Variant, for client: RequestHead, sentAs head: RequestHead, policy: CachePolicy) {
+        guard case .ask(let filling) = PartialContent.fill(variant.stored, for: client, policy: policy) else {
+            return nil
+        }
         self.variant = variant
         self.filling = filling
         var request = head

@@ -81,7 +81,7 @@ struct CacheLookup: ExchangeStep {
     /// Removes the fields and parameters that the configuration ignores from the request, for both the cache and the
     /// origin.
     private func removeIgnored(_ ignored: IgnoredRequest) {
-        guard !ignored.isEmpty, !ignored.remove(from: &request.head.fields).isEmpty else { return }
+        guard !ignored.isEmpty, !request.editHead({ ignored.remove(from: &$0.fields) }).isEmpty else { return }
         request.traits.asksNotToStore = CacheControl.Request(request.head.fields).noStore
         if !request.head.fields.contains(.cacheControl), !request.head.fields.contains(.pragma) {
             request.traits.presence.remove(.cacheControl)

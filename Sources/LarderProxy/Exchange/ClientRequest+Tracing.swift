@@ -8,7 +8,7 @@ import LarderRules
 extension ClientRequest {
     /// The span begins with the request, so that whatever is sent for it is part of the trace.
     func beginSpan() {
-        if let tracer = context.tracer { span = tracer.begin(&head.fields) }
+        if let tracer = context.tracer { span = editHead { tracer.begin(&$0.fields) } }
     }
 
     /// The exchange waits for the load of another client's request.

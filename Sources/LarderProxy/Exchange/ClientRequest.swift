@@ -56,8 +56,7 @@ final class ClientRequest {
     func begin() {
         traits = RequestTraits(of: head)
         // A request that is refused before routing has no URI, and must not keep the previous one.
-        uri.clear()
-        spelling.removeAll(keepingCapacity: true)
+        clearURI()
         form = .forward
         content = nil
         onlyReads = false
@@ -70,6 +69,16 @@ final class ClientRequest {
         lane?.requestBegan()
     }
 
+    private func clearURI() {
+        var (cleared, path) = (TargetURI(), [UInt8]())
+        swap(&cleared, &uri)
+        swap(&path, &spelling)
+        cleared.clear()
+        path.removeAll(keepingCapacity: true)
+        swap(&cleared, &uri)
+        swap(&path, &spelling)
+    }
+
     /// Removes a head that was not parsed, or is not examined.
     func removeHead() {
         head = RequestHead()
@@ -78,8 +87,30 @@ final class ClientRequest {
 
     /// Determines the route, with the URI.
     func route() -> Route {
-        context.configuration.router.route(
-            head, from: connection.client, uri: &uri, spelling: &spelling, host: &knownHost)
+        var (found, path, host) = (TargetURI(), [UInt8](), KnownHost())
+        swap(&found, &uri)
+        swap(&path, &spelling)
+        swap(&host, &knownHost)
+        defer {
+            swap(&found, &uri)
+            swap(&path, &spelling)
+            swap(&host, &knownHost)
+        }
+        return context.configuration.router.route(
+            head, from: connection.client, uri: &found, spelling: &path, host: &host)
+    }
+
+    /// Changes the head.
+    ///
+    /// It is taken out for that: of a property that is changed in place anywhere, each use is checked for others at
+    /// run time (docs/performance.md). `change` finds no head here.
+    func editHead<Result, Failure>(
+        _ change: (inout RequestHead) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var taken = RequestHead.none
+        swap(&taken, &head)
+        defer { swap(&taken, &head) }
+        return try change(&taken)
     }
 
     /// The head sent inbound last, to be overwritten.
@@ -94,10 +125,10 @@ final class ClientRequest {
     /// Prepares to read the content, if there is some.
     func openContent(_ interims: InterimSender) throws {
         var framing = try BodyFraming(request: head)
-        if framing == .length(0), traits.method != .other {
-            // Empty content counts as none: it is a GET like any other.
+        if framing == .length(0), traits.method != .other || head.method == .connect {
+            // Empty content counts as none: it is a GET like any other, or a CONNECT of Windows' own client.
             framing = .none
-            head.fields.remove(.contentLength)
+            editHead { $0.fields.remove(.contentLength) }
         }
         guard framing != .none else { return }
         content = RequestContent(

@@ -167,9 +167,10 @@ final class DownstreamConnection {
             if !buffer.isEmpty {
                 let isWhole = noteReceived()
                 do throws(ParseError) {
-                    if case .complete(let consumed) = try parser.parse(
-                        buffer.readable.bytes, into: &exchange.request.head)
-                    {
+                    let progress = try exchange.request.editHead { head throws(ParseError) in
+                        try parser.parse(buffer.readable.bytes, into: &head)
+                    }
+                    if case .complete(let consumed) = progress {
                         if !isWhole || consumed != buffer.count {
                             exchange.request.received.removeAll(keepingCapacity: true)
                         }

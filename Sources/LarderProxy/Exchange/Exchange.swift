@@ -105,7 +105,7 @@ final class Exchange {
             try request.checkLoop()
             // Operators and supervisors need the place.
             if connection.isForOwnPages { writer.isPersistent = false }
-            request.head.target = RequestTarget.originForm(of: request.head.target)
+            request.editHead { $0.target = RequestTarget.originForm(of: $0.target) }
             try await OwnAnswer(exchange: self).run()
         case .tunnel(let authority):
             try await asPrincipal { try await ConnectAnswer(self, to: authority).run() }
@@ -177,13 +177,18 @@ final class Exchange {
         case .own:
             if !allowed.isEmpty { writer.page = .own }
             // To the origin the page is same-origin.
-            if request.head.fields.contains(.origin) { request.head.fields[.origin] = request.uri.origin }
+            if request.head.fields.contains(.origin) {
+                let origin = request.uri.origin
+                request.editHead { $0.fields[.origin] = origin }
+            }
             return false
         case .listed(let origin):
             writer.page = .listed(origin)
             // Larder has decided; the origin does not know such pages.
-            request.head.fields.removeAll { name, spelling, _ in
-                name == .origin || PageFields.isMetadata(name, spelled: spelling)
+            request.editHead { head in
+                head.fields.removeAll { name, spelling, _ in
+                    name == .origin || PageFields.isMetadata(name, spelled: spelling)
+                }
             }
             return false
         case .preflight(let origin):
@@ -217,7 +222,7 @@ final class Exchange {
             throw error
         default: problem = Problem(upstream: error, place: uri.isEmpty ? "the origin" : uri.authority)
         }
-        writer.record.fail(problem)
+        writer.recordFailure(problem)
         context.problemLog.note(problem, about: uri, at: context.loop.time.monotonic(), to: context.proxy.logger)
         guard !writer.hasResponded else {
             // The client must notice that the content is incomplete.

@@ -15,11 +15,13 @@ extension Forwarding {
         let partition = request.partition(in: service)
         let reading = service.configuration(for: request.uri, method: .get, in: partition)
         guard reading.mayTransform else { return }
-        CodedTag.restoreConditions(in: &request.head.fields)
+        request.editHead { CodedTag.restoreConditions(in: &$0.fields) }
         let renditions = await variants(in: partition, reading).filter { $0.rendition != nil }
         for name in [FieldName.ifMatch, .ifNoneMatch] {
-            request.head.fields.replaceEntityTags(name) { tag in
-                renditions.first { $0.served.facts.eTag == tag }?.stored.facts.eTag
+            request.editHead { head in
+                head.fields.replaceEntityTags(name) { tag in
+                    renditions.first { $0.served.facts.eTag == tag }?.stored.facts.eTag
+                }
             }
         }
     }

@@ -166,7 +166,7 @@ struct Forwarding: ExchangeStep {
         switch MaxForwards.decide(request.head.method, request.head.fields) {
         case .notApplicable: return nil
         case .forward(let left):
-            request.head.fields[.maxForwards] = String(left)
+            request.editHead { $0.fields[.maxForwards] = String(left) }
             return nil
         case .answer: return .lastHop
         case .reject: return .badRequest("Max-Forwards must be one number.")

@@ -15,19 +15,21 @@ struct GatewayLinks {
     /// the client has with other links, or without any, do not match.
     func prepare() {
         if request.traits.has(.range) {
-            request.head.fields.remove(.range)
-            request.head.fields.remove(.ifRange)
+            request.editHead { head in
+                head.fields.remove(.range)
+                head.fields.remove(.ifRange)
+            }
             request.traits.presence.remove(.range)
         }
         guard request.traits.has(.conditional) else { return }
-        request.head.fields.remove(.ifModifiedSince)
+        request.editHead { $0.fields.remove(.ifModifiedSince) }
         if case .tags(let tags) = EntityTagList(.ifNoneMatch, in: request.head.fields) {
             let digest = map.digest
             let known = tags.compactMap { LinkTag.original(of: $0, digest: digest)?.octets }
-            request.head.fields.remove(.ifNoneMatch)
-            if !known.isEmpty {
-                Array(known.joined(separator: Array(", ".utf8)))
-                    .withUnsafeBytes { request.head.fields.append(.ifNoneMatch, bytes: $0) }
+            let kept = Array(known.joined(separator: Array(", ".utf8)))
+            request.editHead { head in
+                head.fields.remove(.ifNoneMatch)
+                if !kept.isEmpty { kept.withUnsafeBytes { head.fields.append(.ifNoneMatch, bytes: $0) } }
             }
         }
         restoreTags(in: .ifMatch)
@@ -43,7 +45,7 @@ struct GatewayLinks {
 
     private func restoreTags(in name: FieldName) {
         let digest = map.digest
-        request.head.fields.replaceEntityTags(name) { LinkTag.original(of: $0, digest: digest) }
+        request.editHead { $0.fields.replaceEntityTags(name) { LinkTag.original(of: $0, digest: digest) } }
     }
 
     /// Starts mapping the links of the response's content, and adjusts its fields. Nil where there are none.

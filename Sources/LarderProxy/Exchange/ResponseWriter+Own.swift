@@ -24,7 +24,7 @@ extension ResponseWriter {
         fields[.xContentTypeOptions] = "nosniff"
         if format == .html { fields[.contentSecurityPolicy] = "default-src 'none'; style-src 'unsafe-inline'" }
         fields[.proxyStatus] = problem.proxyStatus
-        record.fail(problem)
+        recordFailure(problem)
         startHead(status: problem.status, fields: fields)
         finishHead(length: Int64(text.count), cacheStatus: record.cacheStatus)
         try await sendHead(with: [ContentChunk(text)])

@@ -80,6 +80,14 @@ final class ResponseWriter {
         record = ExchangeRecord(startedAt: context.loop.time.monotonic())
     }
 
+    /// The exchange ended with an error of Larder's own.
+    func recordFailure(_ problem: Problem) {
+        // Not in place, as for `ClientRequest.editHead`.
+        var failed = record
+        failed.fail(problem)
+        record = failed
+    }
+
     // MARK: Heads
 
     /// Begins the response head with status and end-to-end fields, mapped for gateway clients.

@@ -34,7 +34,7 @@ struct UserCheck {
         } while context.configuration.users !== request.users
         if request.principal != .lane {
             // It was for Larder, and must not count as a credential for the origin.
-            request.head.fields.remove(.proxyAuthorization)
+            request.editHead { $0.fields.remove(.proxyAuthorization) }
             request.traits.presence.remove(.proxyAuthorization)
         }
         return request.principal.name

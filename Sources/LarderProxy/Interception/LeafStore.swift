@@ -65,7 +65,9 @@ package final class LeafStore: Sendable {
     private func kept(_ host: String, by authority: LocalAuthority, now: Int64) -> LeafCertificate? {
         state.withLock { state in
             guard let kept = state.leaves[host] else { return nil }
-            guard kept.leaf.notAfter - now >= min(LeafStore.margin, authority.notAfter - now - 1) else { return nil }
+            // One made in the authority's last days ends with it.
+            let left = kept.leaf.notAfter - now
+            guard left > 0, left >= min(LeafStore.margin, authority.notAfter - now - 1) else { return nil }
             state.uses += 1
             state.leaves[host]?.lastUse = state.uses
             return kept.leaf

@@ -43,8 +43,8 @@ package struct LiveOutlook: OriginOutlook {
 
     package var isProbeDue: Bool {
         proxy.origins.isProbeDue(
-            Origin(uri), parent: service.parent(uri), limits: proxyConfiguration.upstreamSettings.breaker,
-            now: proxy.time.monotonic(), isTaken: takesProbe)
+            Origin(uri), parent: service.parent(uri), tls: service.tls(for: uri),
+            limits: proxyConfiguration.upstreamSettings.breaker, now: proxy.time.monotonic(), isTaken: takesProbe)
     }
 
     package var failure: RecentFailure? { snapshot?.failure?.recent(for: head) }

@@ -22,6 +22,13 @@ package final class RequestLog: Sendable {
         package var reason = ""
 
         package var mean: Int64 { total / Int64(max(1, requests)) }
+
+        fileprivate mutating func add(_ note: RequestNote, because reason: String) {
+            requests += 1
+            total += note.nanoseconds
+            longest = max(longest, note.nanoseconds)
+            self.reason = reason
+        }
     }
 
     private struct Key: Hashable {
@@ -98,33 +105,35 @@ package final class RequestLog: Sendable {
         switch note.kind {
         case .miss, .validated, .pass, .error:
             guard note.hasLatency else { break }
-            change(key, note, in: &state.loads, isWorth: { $0.longest }) { line in
-                line.longest = max(line.longest, note.nanoseconds)
-            }
+            add(note, under: key, to: &state.loads) { $0.longest }
         default: break
         }
         if note.isKept {
             state.unkept[key] = nil
         } else if note.kind == .miss || note.kind == .pass {
-            change(key, note, in: &state.unkept, isWorth: { Int64($0.requests) }) { line in
-                line.reason = note.cacheStatus?.detail ?? note.reason
-            }
+            let reason = note.cacheStatus?.detail ?? note.reason
+            add(note, because: reason, under: key, to: &state.unkept) { Int64($0.requests) }
         }
     }
 
-    private static func change(
-        _ key: Key, _ note: RequestNote, in lines: inout [Key: Line], isWorth worth: (Line) -> Int64,
-        _ change: (inout Line) -> Void
+    private static func add(
+        _ note: RequestNote, because reason: String = "", under key: Key, to lines: inout [Key: Line],
+        isWorth worth: (Line) -> Int64
     ) {
-        if lines.count >= lineLimit, lines[key] == nil {
-            let kept = lines.sorted { worth($0.value) > worth($1.value) }.prefix(lineLimit / 2)
-            lines = Dictionary(kept.map { ($0.key, $0.value) }) { first, _ in first }
+        if lines.count >= lineLimit, lines[key] == nil { dropHalf(of: &lines, isWorth: worth) }
+        lines[key, default: Line(method: key.method, url: key.url, service: note.service)].add(note, because: reason)
+    }
+
+    /// Keeps those that are worth more than half of them, and of their equals as many as there is room for.
+    private static func dropHalf(of lines: inout [Key: Line], isWorth worth: (Line) -> Int64) {
+        // Numbers are sorted, not lines: where each request has a URL of its own, this is done every 512 requests.
+        let least = lines.values.map(worth).sorted()[lines.count / 2]
+        var room = lineLimit / 2 - lines.values.count { worth($0) > least }
+        lines = lines.filter { _, line in
+            guard worth(line) == least, room > 0 else { return worth(line) > least }
+            room -= 1
+            return true
         }
-        var line = lines[key] ?? Line(method: key.method, url: key.url, service: note.service)
-        line.requests += 1
-        line.total += note.nanoseconds
-        change(&line)
-        lines[key] = line
     }
 
     // MARK: Reading

@@ -44,9 +44,9 @@ package enum Freshening {
         _ stored: StoredResponse, with response: ResponseHead, to request: RequestHead, requestTime: Timestamp,
         responseTime: Timestamp, policy: CachePolicy
     ) -> FresheningDecision {
-        let update = policy.update(of: response.fields)
-        let fields = merged(stored.fields, with: update)
-        guard isBounded(fields, mergedFrom: stored.fields, update) else { return .untouched(.size) }
+        let update = Update(response.fields, to: request, at: responseTime, policy: policy)
+        let fields = merged(stored.fields, with: update.fields)
+        guard isBounded(fields, mergedFrom: stored.fields, update.fields) else { return .untouched(.size) }
         func freshened(_ fields: Fields) -> StoredResponse {
             let variance =
                 response.fields.contains(.vary)
@@ -64,56 +64,13 @@ package enum Freshening {
             return obstacle == .authorization && !stored.requestWasAuthorized
                 ? .unstored(updated) : .discard(updated, obstacle)
         }
-        let isOneUsers =
-            policy.personalField(of: request.fields) != nil
-            || response.fields.contains(.setCookie) && policy.isPersonal(.cookie)
-        switch isOneUsers ? audience(of: update, beside: stored, at: responseTime, policy) : .all {
+        switch update.audience(beside: stored) {
         case .all: return .updated(updated)
         case .client: return .unstored(updated)
         case .clientBut(let shared):
             return .confirmed(freshened(merged(stored.fields, with: shared)), by: shared, own: updated)
         }
     }
-
-    /// Those that the fields of an update are for.
-    private enum Audience {
-        case all
-        /// Its client alone.
-        case client
-        /// The same, but for these.
-        case clientBut(Fields)
-    }
-
-    /// An update may be its client's alone, whoever the stored response is for, if that has credentials or gets a cookie,
-    /// and the origin does not say that others may use the update without asking. If it says nothing new about that, the
-    /// update still confirms what is stored.
-    private static func audience(
-        of update: Fields, beside stored: StoredResponse, at now: Timestamp, _ policy: CachePolicy
-    ) -> Audience {
-        let directives = policy.directives(of: update, isPersonal: true)
-        let date = update.date(.date, now: now)
-        let explicit = Freshness.explicit(update, directives, date: date, responseTime: now, policy: policy)
-        let age = Age.correctedInitialAge(
-            ageValue: Age.ageValue(update), dateValue: date ?? now, requestTime: now, responseTime: now)
-        guard policy.mustBeAskedFor(directives, explicit, age: age) else { return .all }
-        var new: Set<FieldName> = []
-        update.forEachLine { name, spelling, value in
-            let name = name ?? FieldName(token: spelling)
-            guard !ofARepresentation.contains(name) else { return }
-            if !stored.fields[all: name].contains(String(latin1: value)) { new.insert(name) }
-        }
-        var shared = update
-        shared.removeAll { name, spelling, _ in new.contains(name ?? FieldName(token: spelling)) }
-        let isSilent = explicit == nil && ([.cacheControl] + policy.targets).allSatisfy { update[$0] == shared[$0] }
-        guard isSilent else { return .client }
-        return shared == update ? .all : .clientBut(shared)
-    }
-
-    /// The fields of RFC 9110 §15.4.5, and others that say nothing of a client.
-    private static let ofARepresentation: Set<FieldName> = [
-        .date, .age, .eTag, .lastModified, .vary, .via, .connection, .keepAlive, "Server",
-        .contentLength, .contentType, .contentEncoding,
-    ]
 
     /// Updates `stored`, which a GET with the fields of `request` would select, with a response to HEAD.
     package static func freshenByHead(
@@ -184,15 +141,5 @@ package enum Freshening {
         guard let length = head.withFirst(.contentLength, { Int64(decimal: $0) }) else { return nil }
         let known: Int64? = if case .parts(_, let complete) = stored.extent { complete } else { stored.contentLength }
         return known == nil || known == length ? nil : .contentLength
-    }
-}
-
-extension CachePolicy {
-    /// The fields of an update that what is stored takes: a cookie is for one client, and the content was not made with it.
-    package func update(of response: Fields) -> Fields {
-        guard role == .shared, response.contains(.setCookie) else { return response }
-        var fields = response
-        fields.remove(.setCookie)
-        return fields
     }
 }

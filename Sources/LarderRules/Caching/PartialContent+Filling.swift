@@ -59,11 +59,14 @@ extension PartialContent {
     package static let partLimit = 16
 
     /// Decides what to request, so that with it the parts of `stored` answer `request`, which they do not cover.
-    package static func fill(_ stored: StoredResponse, for request: RequestHead) -> FillDecision {
+    package static func fill(_ stored: StoredResponse, for request: RequestHead, policy: CachePolicy) -> FillDecision {
         guard case .parts(let held, let completeLength) = stored.extent, !held.isEmpty else {
             return .asItIs(.notPartial)
         }
-        guard stored.place == nil, let validator = strongValidator(stored) else { return .asItIs(.noStrongValidator) }
+        let isPersonal = policy.personalField(of: request.fields) != nil
+        guard stored.place == nil, let validator = strongValidator(stored, isPersonal: isPersonal) else {
+            return .asItIs(.noStrongValidator)
+        }
         if stored.fields["Accept-Ranges"]?.lowercased() == "none" { return .asItIs(.noRanges) }
         guard request.method == .get, FieldSet(of: request.fields).isDisjoint(with: notFilled),
             Preconditions.ifRangeHolds(request.fields, for: stored)
@@ -101,7 +104,7 @@ extension PartialContent {
     package static func filled(
         _ stored: StoredResponse, _ filling: Filling, by response: ResponseHead, contentLength: Int64?,
         to request: RequestHead, requestTime: Timestamp, responseTime: Timestamp, policy: CachePolicy
-    ) -> (stored: StoredResponse, range: ByteRange, completeLength: Int64?)? {
+    ) -> (stored: StoredResponse, isForAll: Bool, range: ByteRange, completeLength: Int64?)? {
         guard response.status == 206, case .range(let range, let newLength) = ContentRange(response.fields),
             range.first == filling.first, contentLength ?? range.count == range.count
         else { return nil }
@@ -110,9 +113,9 @@ extension PartialContent {
         let decision = combine(
             stored, with: response, to: request, contentLength: range.count, requestTime: requestTime,
             responseTime: responseTime, policy: policy)
-        guard case .combined(let combined) = decision else { return nil }
+        guard case .combined(let combined, let isForAll) = decision else { return nil }
         guard case .parts(_, let heldLength) = stored.extent else { return nil }
-        return (combined, range, heldLength ?? newLength)
+        return (combined, isForAll, range, heldLength ?? newLength)
     }
 
     /// The response `stored`, a 200 or a 206 whose content was cut off after `count` octets; nil when the octets are of

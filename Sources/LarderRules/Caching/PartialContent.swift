@@ -5,7 +5,8 @@ package import LarderHTTP
 /// Whether a part and a stored response make one stored response (RFC 9111 §3.4, RFC 9110 §15.3.7.3).
 package enum CombineDecision: Sendable {
     /// The result. It is whole if nothing is missing any more. The new content replaces the old where the two overlap.
-    case combined(StoredResponse)
+    /// Where it is not for all, its fields are one user's, and it answers that user alone.
+    case combined(StoredResponse, isForAll: Bool)
     case separate(SeparateReason)
 
     package enum SeparateReason: String, Sendable, Hashable, CaseIterable {
@@ -34,7 +35,8 @@ package enum PartialContent {
         guard response.status == 206, case .range(let range, let newLength) = ContentRange(response.fields),
             range.count == contentLength
         else { return .separate(.notAPart) }
-        guard sharesStrongValidator(stored, response.fields, now: responseTime) else { return .separate(.validator) }
+        let update = Update(response.fields, to: request, at: responseTime, policy: policy)
+        guard sharesStrongValidator(stored, update, now: responseTime) else { return .separate(.validator) }
         if let heldLength, let newLength, heldLength != newLength { return .separate(.completeLength) }
         let completeLength = heldLength ?? newLength
         let parts = union(held, range)
@@ -53,7 +55,8 @@ package enum PartialContent {
                 fields: fields, requestTime: requestTime,
                 responseTime: responseTime,
                 contentLength: isWhole ? completeLength : parts.reduce(0) { $0 + $1.count },
-                extent: isWhole ? .whole : .parts(parts, completeLength: completeLength), policy: policy))
+                extent: isWhole ? .whole : .parts(parts, completeLength: completeLength), policy: policy),
+            isForAll: update.audience(beside: stored) == .all)
     }
 
     /// The union of `parts` and `range`, ascending and disjoint, as `parts` are.
@@ -72,13 +75,15 @@ package enum PartialContent {
         return result
     }
 
-    /// Both have the same strong tag; or neither has a tag, and the same modification date is strong for both.
-    private static func sharesStrongValidator(_ stored: StoredResponse, _ response: Fields, now: Timestamp) -> Bool {
+    /// Both have the same strong tag; or neither has a tag, and the same modification date is strong for both. The date
+    /// of one user's representation says nothing of others'.
+    private static func sharesStrongValidator(_ stored: StoredResponse, _ update: Update, now: Timestamp) -> Bool {
+        let response = update.fields
         if response.contains(.eTag) {
             guard let tag = response.singleEntityTag else { return false }
             return tag.isStrong && tag == stored.facts.eTag
         }
-        guard stored.facts.eTag == nil, stored.facts.validatesByDate,
+        guard stored.facts.eTag == nil, stored.facts.validatesByDate, !update.isForOne,
             let lastModified = response.date(.lastModified, now: now),
             lastModified == stored.facts.lastModified
         else { return false }
@@ -87,9 +92,11 @@ package enum PartialContent {
     }
 
     /// The value of `If-Range` for the stored representation (RFC 9110 §13.1.5); nil if it has no strong validator.
-    static func strongValidator(_ stored: StoredResponse) -> [UInt8]? {
+    ///
+    /// - Parameter isPersonal: whether the answer to it may be one user's, which no date shows to be the same.
+    static func strongValidator(_ stored: StoredResponse, isPersonal: Bool = false) -> [UInt8]? {
         if let tag = stored.facts.eTag { return tag.isStrong ? tag.octets : nil }
-        guard let lastModified = stored.facts.lastModified, stored.facts.validatesByDate,
+        guard !isPersonal, let lastModified = stored.facts.lastModified, stored.facts.validatesByDate,
             Validation.isStrong(lastModified: lastModified, date: stored.facts.date)
         else { return nil }
         return stored.fields.withFirst(.lastModified) { Array($0) }

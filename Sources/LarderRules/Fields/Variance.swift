@@ -67,6 +67,11 @@ package struct Variance: Sendable {
         return fields
     }
 
+    /// Octets of the values, in both forms.
+    package var octetCount: Int {
+        selectors.reduce(0) { $0 + ($1.value?.count ?? 0) + ($1.normal == $1.value ? 0 : $1.normal?.count ?? 0) }
+    }
+
     package var isEmpty: Bool { selectors.isEmpty && !matchesNothing }
 
     /// Whether a request with the fields `request` selects the same response.

@@ -13,17 +13,20 @@ package final class OriginWatch: Sendable {
     struct Key: Hashable {
         let origin: Origin
         let parent: ParentAddress?
+        /// A failure under one trust, or with one certificate of a client, says nothing about others.
+        let tls: UpstreamTLS?
         /// Whether its clients may connect to addresses of this machine. The state of an origin as such clients see it
         /// reveals something about this machine's network, and is not for the others.
         let reachesLoopback: Bool
 
-        init(_ origin: Origin, _ parent: ParentAddress?, reachesLoopback: Bool) {
-            (self.origin, self.parent, self.reachesLoopback) = (origin, parent, reachesLoopback)
+        init(_ origin: Origin, _ parent: ParentAddress?, _ tls: UpstreamTLS?, reachesLoopback: Bool) {
+            (self.origin, self.parent, self.tls, self.reachesLoopback) = (origin, parent, tls, reachesLoopback)
         }
 
         init(_ request: UpstreamRequest) {
             self.init(
-                request.origin, request.parent, reachesLoopback: request.allowsAddress(.loopback(port: 0)))
+                request.origin, request.parent, request.tls,
+                reachesLoopback: request.allowsAddress(.loopback(port: 0)))
         }
     }
 
@@ -150,11 +153,11 @@ package final class OriginWatch: Sendable {
     }
 
     /// Whether the origin's circuit is not closed, or no origin can be reached.
-    package func isOutOfReach(_ origin: Origin, parent: ParentAddress?) -> Bool {
+    package func isOutOfReach(_ origin: Origin, parent: ParentAddress?, tls: UpstreamTLS? = nil) -> Bool {
         if isNetworkLost, !origin.isLoopback { return true }
         guard noted.load(ordering: .relaxed) > 0 else { return false }
         return [true, false].contains { reachesLoopback in
-            let key = Key(origin, parent, reachesLoopback: reachesLoopback)
+            let key = Key(origin, parent, tls, reachesLoopback: reachesLoopback)
             return shard(of: key).withLock { $0[key].map { !$0.circuit.isClosed } ?? false }
         }
     }
@@ -200,7 +203,7 @@ package final class OriginWatch: Sendable {
 
     private func networkFailed(_ origin: Origin, _ error: UpstreamError, now: Int64) {
         // A refusal proves that the network works.
-        guard !origin.isLoopback,
+        guard !origin.isLoopback, !error.isAnswer,
             [.dnsError, .dnsTimeout, .destinationUnavailable, .connectionTimeout].contains(error.code)
         else { return }
         let changed = network.withLock {
@@ -221,7 +224,8 @@ package final class OriginWatch: Sendable {
 
     /// Whether a probe of an unreachable origin is due. With `isTaken`, the caller must send it after a true.
     package func isProbeDue(
-        _ origin: Origin, parent: ParentAddress?, limits: BreakerLimits, now: Int64, isTaken: Bool = true
+        _ origin: Origin, parent: ParentAddress?, tls: UpstreamTLS? = nil, limits: BreakerLimits, now: Int64,
+        isTaken: Bool = true
     ) -> Bool {
         if isNetworkLost, !origin.isLoopback {
             guard isTaken else { return network.withLock { $0.heldUntil(now: now, limits: Self.networkLimits) == nil } }
@@ -230,7 +234,7 @@ package final class OriginWatch: Sendable {
             return true
         }
         return [true, false].contains { reachesLoopback in
-            let key = Key(origin, parent, reachesLoopback: reachesLoopback)
+            let key = Key(origin, parent, tls, reachesLoopback: reachesLoopback)
             return shard(of: key).withLock { healths in
                 guard let circuit = healths[key]?.circuit else { return false }
                 return !circuit.isClosed && circuit.heldUntil(now: now, limits: limits) == nil

@@ -394,6 +394,31 @@ struct ByteStreamTests {
         #expect(outcomes == ["write timedOut", "read timedOut", "read timedOut"])
     }
 
+    @Test func `a peer that takes some octets now and then may take as long as it likes`() async throws {
+        let time = ManualTime()
+        let outcome = try await onLoop(time: time) { loop in
+            let (stream, peer) = try streamAndPeer(on: loop)
+            defer { peer.close() }
+            var outcome: String?
+            stream.setWriteDeadline(after: .seconds(10))
+            loop.spawnHere {
+                do throws(IOError) {
+                    try await stream.write([UInt8](repeating: 0, count: 8 << 20))
+                    outcome = "all"
+                } catch {
+                    outcome = "\(error.code)"
+                }
+                stream.close()
+            }
+            while outcome == nil {
+                await loop.yield()
+                if peer.receiveAtHand() > 0 { time.advance(by: .seconds(6)) }
+            }
+            return outcome
+        }
+        #expect(outcome == "all")
+    }
+
     @Test func `interrupting reads leaves writes alone`() async throws {
         let outcomes = try await onLoop { loop in
             let (stream, peer) = try streamAndPeer(on: loop)

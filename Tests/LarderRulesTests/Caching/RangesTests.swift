@@ -252,7 +252,7 @@ struct PartialContentTests {
         let effect: Effect =
             switch decision {
             case .separate(let reason): .separate(reason)
-            case .combined(let stored):
+            case .combined(let stored, _):
                 switch stored.extent {
                 case .whole: .whole(length: stored.fields[.contentLength].flatMap(Int64.init) ?? -1)
                 case .parts(let parts, _): .parts(parts)
@@ -268,7 +268,7 @@ struct PartialContentTests {
             stored, with: .status(206, Self.tag, "X-A: 2", "Content-Range: bytes 5-9/10", "Content-Length: 5"),
             to: .get(),
             contentLength: 5, requestTime: epoch, responseTime: epoch, policy: CachePolicy())
-        guard case .combined(let combined) = decision else {
+        guard case .combined(let combined, isForAll: true) = decision else {
             Issue.record("not combined")
             return
         }
@@ -339,7 +339,9 @@ struct PartialContentTests {
     @Test(arguments: fillCases)
     func `what is missing is asked for where that is safe and saves something`(_ row: FillCase) {
         let request = RequestHead(method: .get, target: "/a", fields: Fields(lines: row.input.request))
-        #expect(PartialContent.fill(Self.held(row.input.extent, row.input.lines), for: request) == row.output)
+        #expect(
+            PartialContent.fill(Self.held(row.input.extent, row.input.lines), for: request, policy: CachePolicy())
+                == row.output)
     }
 
     /// Response fields, octets that are announced, and whether they are taken for the octets from 5 to 9.
@@ -364,7 +366,7 @@ struct PartialContentTests {
     ])
     func `nothing but what was asked for is put behind what is held`(_ row: AnswerCase) throws {
         let stored = Self.held(Self.prefix, [Self.tag])
-        guard case .ask(let filling) = PartialContent.fill(stored, for: .get()) else {
+        guard case .ask(let filling) = PartialContent.fill(stored, for: .get(), policy: CachePolicy()) else {
             Issue.record("nothing to ask for")
             return
         }
@@ -382,7 +384,7 @@ struct PartialContentTests {
 
     @Test func `an end that is not told is no end`() {
         let stored = Self.held(Self.open, [Self.tag])
-        guard case .ask(let filling) = PartialContent.fill(stored, for: .get()) else {
+        guard case .ask(let filling) = PartialContent.fill(stored, for: .get(), policy: CachePolicy()) else {
             Issue.record("nothing to ask for")
             return
         }
