@@ -69,8 +69,7 @@ package final class Proxy: Sendable {
     /// Limits client connections.
     let admission = Admission()
     /// For content of requests that is kept until their end.
-    let contentRoom = OctetRoom(limit: Proxy.contentLimit)
-    static let contentLimit = 64 << 20
+    let contentRoom = ContentRoom()
     /// Finds out whether users' passwords are right.
     let passwords: UserGate.Checks
     private let tunnels = Tally()

@@ -23,14 +23,29 @@ package struct AdminPages: OwnPages {
         }
     }
 
-    private let pages: [String: Page]
-    private let walkers: WorkerPool
+    /// The pages, and threads for their long searches, with a short queue.
+    private struct Desk {
+        let pages: [String: Page]
+        let walkers: WorkerPool
+
+        func page(_ path: String) -> Page? {
+            pages[path] ?? AdminPages.variablePage(path) ?? AdminPages.lanePage(path, walkers)
+                ?? AdminPages.recordingPage(path, walkers)
+        }
+    }
+
+    private let readers: Desk
+    /// Operators do not wait for those who may only read.
+    private let operators: Desk
 
     package init(history: History = History()) {
-        // For long searches: two at a time, with a short queue.
-        let walkers = WorkerPool(name: "larder-admin", threads: 2, queueLimit: 32)
-        self.walkers = walkers
-        pages = AdminPages.statusPages.merging(AdminPages.resourcePages(walkers)) { page, _ in page }
+        readers = AdminPages.desk(history, threads: 2)
+        operators = AdminPages.desk(history, threads: 1)
+    }
+
+    private static func desk(_ history: History, threads: Int) -> Desk {
+        let walkers = WorkerPool(name: "larder-admin", threads: threads, queueLimit: 32)
+        let pages = AdminPages.statusPages.merging(AdminPages.resourcePages(walkers)) { page, _ in page }
             .merging(AdminPages.offlinePages) { page, _ in page }
             .merging(AdminPages.overridePages) { page, _ in page }
             .merging(AdminPages.eventPages(walkers)) { page, _ in page }
@@ -45,15 +60,13 @@ package struct AdminPages: OwnPages {
             .merging(AdminPages.pinPages) { page, _ in page }
             .merging(FirstPage.assets.mapValues { file in .reading { _, _ in FirstPage.file(file) } }) { page, _ in page
             }
+        return Desk(pages: pages, walkers: walkers)
     }
 
     package func answer(_ request: OwnRequest, of proxy: Proxy) async -> OwnResponse {
         let guardian = AdminGuard(token: proxy.configuration.settings.admin.token)
         if case .refused(let problem) = guardian.judge(request) { return OwnResponse(problem, for: request) }
-        guard
-            let page = pages[request.path] ?? AdminPages.variablePage(request.path)
-                ?? AdminPages.lanePage(request.path, walkers) ?? AdminPages.recordingPage(request.path, walkers)
-        else {
+        guard let page = (guardian.mayChange(request) ? operators : readers).page(request.path) else {
             return OwnResponse(.nothingThere(request.path), for: request)
         }
         let allowed = (page.methods + [.options]).map(\.token).joined(separator: ", ")

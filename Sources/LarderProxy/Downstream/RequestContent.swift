@@ -34,7 +34,8 @@ final class RequestContent {
     private var unread: [ContentChunk] = []
     /// The octets of it that are kept, for which there is room.
     private var kept = 0
-    private let room: OctetRoom
+    private let room: ContentRoom
+    private let client: ClientAddress
 
     init(
         on stream: ByteStream, _ buffer: ReadBuffer, _ context: LoopContext, interims: InterimSender,
@@ -48,10 +49,11 @@ final class RequestContent {
         self.isContinueExpected = isContinueExpected
         self.timeout = timeout
         room = context.proxy.contentRoom
+        client = ClientAddress(stream.peerAddress)
         isComplete = decoder.isComplete
     }
 
-    deinit { if kept > 0 { room.giveBack(kept) } }
+    deinit { if kept > 0 { room.giveBack(kept, of: client) } }
 
     var framing: BodyFraming { decoder.framing }
     var trailers: Fields { decoder.trailers }
@@ -119,7 +121,7 @@ final class RequestContent {
 
     /// Whether so many more octets may be kept until the end of the request.
     func keep(_ octets: Int) -> Bool {
-        guard room.take(octets) else { return false }
+        guard room.take(octets, for: client) else { return false }
         kept += octets
         return true
     }

@@ -82,28 +82,28 @@ struct ClientAddress: Hashable {
     }
 }
 
-/// The number of connections, or requests, of each client. This machine, the source of most in most deployments, is
-/// counted without a lock.
+/// The number of connections, requests, or octets, of each client. This machine, the source of most in most deployments,
+/// is counted without a lock.
 final class ClientCounts: Sendable {
     private let ofThisMachine = Tally()
     private let others = (0..<16).map { _ in Lock<[ClientAddress: Int]>([:]) }
 
-    /// False if the client has reached the limit.
-    func take(_ client: ClientAddress, limit: Int) -> Bool {
-        if client.isThisMachine { return ofThisMachine.take(limit: limit) }
+    /// False if the client would exceed the limit.
+    func take(_ client: ClientAddress, _ number: Int = 1, limit: Int) -> Bool {
+        if client.isThisMachine { return ofThisMachine.take(number, limit: limit) }
         return shard(client).withLock { counts in
             let count = counts[client, default: 0]
-            guard count < limit else { return false }
-            counts[client] = count + 1
+            guard count + number <= limit else { return false }
+            counts[client] = count + number
             return true
         }
     }
 
-    func release(_ client: ClientAddress) {
-        if client.isThisMachine { return ofThisMachine.add(-1) }
+    func release(_ client: ClientAddress, _ number: Int = 1) {
+        if client.isThisMachine { return ofThisMachine.add(-number) }
         shard(client).withLock { counts in
-            let count = counts[client, default: 1]
-            counts[client] = count > 1 ? count - 1 : nil
+            let count = counts[client, default: number]
+            counts[client] = count > number ? count - number : nil
         }
     }
 
@@ -120,10 +120,10 @@ final class Tally: Sendable {
 
     func add(_ difference: Int) { count.add(difference, ordering: .relaxed) }
 
-    /// Adds one, unless that would be more than the limit.
-    func take(limit: Int) -> Bool {
-        if count.add(1, ordering: .relaxed).newValue <= limit { return true }
-        add(-1)
+    /// Adds to it, unless that would be more than the limit.
+    func take(_ number: Int = 1, limit: Int) -> Bool {
+        if count.add(number, ordering: .relaxed).newValue <= limit { return true }
+        add(-number)
         return false
     }
 }
