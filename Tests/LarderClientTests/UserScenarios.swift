@@ -113,6 +113,26 @@ struct UserScenarios {
         }
     }
 
+    @Test func `pages that count name no host that users visit`() async throws {
+        try await Self.run {
+            $0.add("api", at: $1.url("/"))
+        } _: { (scene) async throws in
+            try await ScriptedOrigin.run { visited in
+                visited.answer { _ in .ok(content: "a") }
+                let client = try await scene.client()
+                for url in [scene.url("/a"), visited.url("/a")] {
+                    try await client.get(url, Self.anna)
+                    #expect(try await client.response().status == 200)
+                }
+                for page in ["status", "metrics"] {
+                    try await client.send("GET /-/\(page) HTTP/1.1", "Host: localhost")
+                    let text = try await client.response().text
+                    #expect(text.contains(scene.url("")) && !text.contains(visited.url("")))
+                }
+            }
+        }
+    }
+
     @Test(arguments: [
         "content?url=URL", "requests", "resources", "explain?url=URL", "highlights", "versions?url=URL", "pins",
         "lanes", "recordings", "reload", "offline", "variables", "resolve?url=URL",

@@ -89,6 +89,16 @@ package struct AdminPages: OwnPages {
         AdminGuard(token: proxy.configuration.settings.admin.token).isForUsers(request)
     }
 
+    /// Everybody may read how much was asked for; where clients say who they are, their hosts are not for everybody.
+    private static func status(_ request: OwnRequest, _ proxy: Proxy) async -> StatusReport {
+        let report = await StatusReport(of: proxy)
+        let settings = proxy.configuration.settings
+        guard settings.access.users != nil, !AdminGuard(token: settings.admin.token).mayChange(request) else {
+            return report
+        }
+        return report.leavingOutVisits(but: proxy.configuration.router.table)
+    }
+
     private static var statusPages: [String: Page] {
         [
             "/-/permission": .reading { request, proxy in
@@ -110,7 +120,7 @@ package struct AdminPages: OwnPages {
             },
             "/-/status": .reading { request, proxy in
                 _ = try AdminParameters(request, known: [])
-                return OwnResponse(json: await StatusReport(of: proxy).json)
+                return OwnResponse(json: await status(request, proxy).json)
             },
             "/-/explain": .reading { request, proxy in
                 let explanation = try await Explanation(of: request, proxy)
@@ -120,7 +130,7 @@ package struct AdminPages: OwnPages {
             "/-/metrics": .reading { request, proxy in
                 _ = try AdminParameters(request, known: [])
                 let type = AcceptedType.preferred(by: request.fields, inOrder: [.openMetrics, .text])
-                let metrics = await StatusReport(of: proxy).metrics(isOpenMetrics: type == .openMetrics)
+                let metrics = await status(request, proxy).metrics(isOpenMetrics: type == .openMetrics)
                 return OwnResponse(type: metrics.mediaType, metrics.text.utf8)
             },
         ]

@@ -131,6 +131,17 @@ struct StatusReport: Sendable {
         upstreams += troubledOrigins.keys.filter { !known.contains($0) }.sorted().map { UpstreamStatistics(origin: $0) }
     }
 
+    /// The report without the hosts that clients visit, but for the services' own.
+    func leavingOutVisits(but services: ServiceTable) -> StatusReport {
+        let named = Set(services.all.compactMap { $0.base.map { "\(Origin($0))" } })
+        var report = self
+        report.upstreams.removeAll { !named.contains($0.origin) }
+        report.troubledOrigins = troubledOrigins.filter { named.contains($0.key) }
+        report.interception.tunnels = []
+        report.interception.retreats = []
+        return report
+    }
+
     func count(_ kind: LoopCounters.Kind) -> UInt64 { requests[kind] ?? 0 }
     func count(_ reason: LoopCounters.Reason) -> UInt64 { reasons[reason] ?? 0 }
     func sum(_ amount: LoopCounters.Amount) -> UInt64 { amounts[amount] ?? 0 }
