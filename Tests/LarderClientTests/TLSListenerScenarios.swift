@@ -77,6 +77,18 @@ struct TLSListenerScenarios {
         }
     }
 
+    @Test(arguments: ["GET /-/ready", "POST /-/ready", "CONNECT a.example:443"])
+    func `a client that speaks plain HTTP is told how to speak here`(_ line: String) async throws {
+        try await Self.run { scenario, _ in
+            let address = try #require(scenario.proxy.tlsAddresses.first)
+            let client = try await scenario.connect(to: address, "the client without TLS") { _ in }
+            try await client.send("\(line) HTTP/1.1", "Host: localhost")
+            let response = try await client.response()
+            #expect(response.status == 400 && response.text.contains("https://"))
+            #expect(try await client.end() == .closed)
+        }
+    }
+
     @Test func `URLs of the gateway say https to clients over TLS`() async throws {
         try await Self.run { scenario, files in
             let origin = scenario.origin.authority

@@ -19,7 +19,9 @@ extension ByteStream {
     }
 
     /// How far a handshake got without a task.
-    package enum Agreement { case agreed, failed, needsTask }
+    ///
+    /// After `.isPlain`, the client has begun with HTTP instead, and the stream is a plain one again.
+    package enum Agreement { case agreed, failed, needsTask, isPlain }
 
     /// Puts the stream under TLS as the server, and calls `body` on the loop, once: at once or when the client has
     /// said its part. After `.needsTask`, `goOnAgreeing` has to be called. The deadline applies.
@@ -40,7 +42,9 @@ extension ByteStream {
             do throws(IOError) {
                 if try tls.handshake(of: self) { return body(.agreed) }
             } catch {
-                return body(.failed)
+                guard error.isPlainHTTP else { return body(.failed) }
+                self.tls = nil
+                return body(.isPlain)
             }
             guard tls.writeNeedsInput else { return body(.needsTask) }
             // Holds: the stream calls nobody when it is closed or gone.

@@ -16,7 +16,7 @@ enum TLSFailure {
         let reason = ERR_GET_REASON(code)
         switch reason {
         case SSL_R_UNEXPECTED_EOF_WHILE_READING: return truncated(operation)
-        case SSL_R_WRONG_VERSION_NUMBER, SSL_R_HTTP_REQUEST, SSL_R_PACKET_LENGTH_TOO_LONG:
+        case SSL_R_WRONG_VERSION_NUMBER, SSL_R_HTTP_REQUEST, SSL_R_HTTPS_PROXY_REQUEST, SSL_R_PACKET_LENGTH_TOO_LONG:
             return failed(operation, reason, "the peer does not speak TLS here; check scheme and port")
         case SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_TLSV1_ALERT_PROTOCOL_VERSION, SSL_R_VERSION_TOO_LOW:
             return failed(operation, reason, "the peer speaks no version of TLS from 1.2 on")
@@ -64,6 +64,11 @@ enum TLSFailure {
 }
 
 extension IOError {
+    /// Whether a client has begun a handshake with a request in plain HTTP.
+    var isPlainHTTP: Bool {
+        code == .tlsFailed && [SSL_R_HTTP_REQUEST, SSL_R_HTTPS_PROXY_REQUEST].contains(errno)
+    }
+
     /// Whether a client has ended the handshake because it does not trust our certificate (RFC 8446 §6.2).
     package var isCertificateRefusal: Bool {
         guard code == .tlsFailed else { return false }

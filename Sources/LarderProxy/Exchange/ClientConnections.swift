@@ -118,6 +118,17 @@ final class ClientConnections: LoopClients {
         if !connection.take(reception) || connection.isForOwnPages || !rest(connection) { serve(connection) }
     }
 
+    /// What a client gets that speaks plain HTTP where TLS is expected.
+    private static let tlsIsExpected: StaticString = """
+        HTTP/1.1 400 Bad Request\r
+        Content-Type: text/plain; charset=utf-8\r
+        Content-Length: 101\r
+        Connection: close\r
+        \r
+        This port of Larder speaks TLS (`tls.listen`): write https:// instead of http:// before its address.
+
+        """
+
     /// Serves an accepted connection over TLS. The handshake has the deadline of a request head; a refused client gets
     /// no message, as it could not read it.
     private func acceptOverTLS(_ stream: ByteStream) {
@@ -138,11 +149,19 @@ final class ClientConnections: LoopClients {
         // Holds: the streams of handshakes are its own.
         stream.startTLS(server: tls) { [unowned self] agreement in
             let isAgreed = agreement == .agreed
+            if agreement == .isPlain { refusePlain(stream) }
             guard agreement == .needsTask else { return agreed(isAgreed, authorities, number, stream, place) }
             context.spawn {
                 self.agreed((try? await stream.goOnAgreeing()) != nil, authorities, number, stream, place)
             }
         }
+    }
+
+    private func refusePlain(_ stream: ByteStream) {
+        context.counters.add(.malformedRequests)
+        _ = stream.writeAtOnce(ClientConnections.tlsIsExpected)
+        // Octets that were not received would have the kernel reset the connection, and the client lose the answer.
+        withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 16) { _ = try? stream.tryRead(into: $0) }
     }
 
     private func agreed(
