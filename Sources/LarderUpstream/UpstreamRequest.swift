@@ -66,7 +66,9 @@ package struct UpstreamRequest {
 /// Ends an exchange from outside: the client left, or an operator cancelled it. It serves one exchange at a time.
 /// Confined to its loop.
 package final class UpstreamAbort {
-    package private(set) var isAborted = false
+    /// Behind a computed property for the reason that `ByteStream.Shown` is.
+    private var hasAborted = false
+    package var isAborted: Bool { hasAborted }
     private var wait = Wait.nothing
     /// Ends what the exchange is a part of, which may wait for something else than the origin.
     private var endWhole: (() -> Void)?
@@ -83,7 +85,7 @@ package final class UpstreamAbort {
     /// Ends the current wait of the exchange, except for the request's content; the exchange fails soon after.
     package func abort() {
         guard !isAborted else { return }
-        isAborted = true
+        hasAborted = true
         endWait()
         endWhole?()
     }

@@ -111,15 +111,20 @@ extension TargetURI {
                 let end = URICharacter.plainQueryPrefix(of: text, from: index)
                 storage.append(text.extracting(index..<end))
                 index = end
-                if index < text.byteCount { try writeOctet(text, &index) }
+                if index < text.byteCount { try writeOctet(text, &index, isInQuery: true) }
             }
         }
         guard storage.count <= TargetURI.lengthLimit else { throw .tooLong }
     }
 
     /// Appends the normal form of the octet or percent triplet at `index` and moves past it.
+    ///
+    /// - Parameter isInQuery: where a percent sign without two digits means itself, as does a backslash: browsers send
+    ///   both as they are written, and no path can hide in them.
     @inline(__always)
-    private mutating func writeOctet(_ text: RawSpan, _ index: inout Int) throws(URIError) {
+    private mutating func writeOctet(
+        _ text: RawSpan, _ index: inout Int, isInQuery: Bool = false
+    ) throws(URIError) {
         let octet = text[index]
         switch URICharacter.kind(of: octet) {
         case .plain:
@@ -127,11 +132,17 @@ extension TargetURI {
         case .percent:
             guard index + 2 < text.byteCount, let high = ASCII.hexValue(text[index + 1]),
                 let low = ASCII.hexValue(text[index + 2])
-            else { throw .invalidPercentEncoding(at: index) }
+            else {
+                guard isInQuery else { throw .invalidPercentEncoding(at: index) }
+                appendTriplet(octet)
+                break
+            }
             let decoded = high << 4 | low
             if URICharacter.isUnreserved(decoded) { storage.append(decoded) } else { appendTriplet(decoded) }
             index += 2
         case .encoded:
+            appendTriplet(octet)
+        case .refused where isInQuery && octet == UInt8(ascii: "\\"):
             appendTriplet(octet)
         case .refused:
             throw octet == 0x23 ? .fragment : .invalidCharacter(octet, at: index)

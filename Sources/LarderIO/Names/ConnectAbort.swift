@@ -2,14 +2,16 @@
 
 /// Ends an attempt to connect that nobody waits for any more. It serves one attempt. Confined to its loop.
 package final class ConnectAbort {
-    package private(set) var isAborted = false
+    /// Behind a computed property for the reason that `ByteStream.Shown` is.
+    private var hasAborted = false
+    package var isAborted: Bool { hasAborted }
     private var end: (() -> Void)?
 
     package init() {}
 
     /// Ends what the attempt waits for; it fails soon after.
     package func abort() {
-        isAborted = true
+        hasAborted = true
         end.take()?()
     }
 

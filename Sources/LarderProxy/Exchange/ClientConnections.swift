@@ -118,7 +118,7 @@ final class ClientConnections: LoopClients {
         if !connection.take(reception) || connection.isForOwnPages || !rest(connection) { serve(connection) }
     }
 
-    /// What a client gets that speaks plain HTTP where TLS is expected.
+    /// The answer to a client that speaks plain HTTP where TLS is expected.
     private static let tlsIsExpected: StaticString = """
         HTTP/1.1 400 Bad Request\r
         Content-Type: text/plain; charset=utf-8\r

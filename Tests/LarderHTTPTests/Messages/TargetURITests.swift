@@ -98,10 +98,22 @@ struct TargetURITests {
         ("http://h/a?\u{1}", .invalidCharacter(1, at: 3)),
         ("http://h/%", .invalidPercentEncoding(at: 1)),
         ("http://h/%4", .invalidPercentEncoding(at: 1)),
-        ("http://h/a?%zz", .invalidPercentEncoding(at: 3)),
+        ("http://h/a%zz?b", .invalidPercentEncoding(at: 2)),
     ])
     func `what is not such a URI is refused by name`(_ text: String, _ expected: URIError) {
         #expect(throws: expected) { try TargetURI(text) }
+    }
+
+    @Test(arguments: [
+        ("?q=100%", "?q=100%25"), ("?%zz", "?%25zz"), ("?a=%u2013&b=%4", "?a=%25u2013&b=%254"), ("?%%41", "?%25A"),
+        ("?p=C:\\x", "?p=C:%5Cx"), ("?%5c", "?%5C"), ("?%", "?%25"),
+    ])
+    func `in a query, a percent sign without digits and a backslash mean themselves`(
+        _ written: String, _ normal: String
+    ) throws {
+        let uri = try TargetURI("http://h/a" + written)
+        #expect(uri.string == "http://h/a" + normal)
+        #expect(try TargetURI(uri.string).string == uri.string)
     }
 
     @Test func `labels names and URIs have their limits`() throws {
