@@ -61,6 +61,21 @@ struct InterceptionScenarios {
 
     // MARK: Answers
 
+    @Test func `clients have a kind, however many kinds there were`() async throws {
+        try await Scenario.run({ settings, _ in settings.threads = 1 }) { (scene) async throws in
+            let numbers = try await scene.proxy.anyContext().run { context in
+                let clients = try #require(context.clients as? ClientConnections)
+                let kinds = (1...600).map {
+                    Router.Client(isLoopback: true, localHost: "127.0.0.1", localPort: UInt16($0))
+                }
+                let numbers = kinds.map { clients.kind(of: $0) }
+                #expect(clients.kind(of: kinds[599]) == numbers[599])
+                return numbers
+            }
+            #expect(Set(numbers).count == numbers.count)
+        }
+    }
+
     @Test func `what came over https is answered from the cache the next time`() async throws {
         try await Self.run { scenario in
             scenario.origin.answer(Self.fresh)

@@ -12,6 +12,9 @@ final class ClientConnections: LoopClients {
     /// The streams of events on this loop.
     let events: LoopEvents
     private var clientKinds: [Router.Client: ClientKind] = [:]
+    private var lastKind: ClientKind = 0
+    /// The most kinds that are known: each intercepted host is one.
+    private static let kindLimit = 256
     private var lastClient:
         (
             isLoopback: Bool, isAdminOnly: Bool, isProven: Bool, local: SocketAddress, client: Router.Client,
@@ -56,13 +59,14 @@ final class ClientConnections: LoopClients {
         return (client, kind)
     }
 
-    /// The kind shared by clients like `client`; nil when there are too many kinds.
-    func kind(of client: Router.Client) -> ClientKind? {
+    /// The kind shared by clients like `client`.
+    func kind(of client: Router.Client) -> ClientKind {
         if let known = clientKinds[client] { return known }
-        guard clientKinds.count < 256 else { return nil }
-        let kind = clientKinds.count
-        clientKinds[client] = kind
-        return kind
+        // A number means the same for ever, as cached replies have it: those that are forgotten get another one.
+        if clientKinds.count == ClientConnections.kindLimit { clientKinds.removeAll(keepingCapacity: true) }
+        lastKind += 1
+        clientKinds[client] = lastKind
+        return lastKind
     }
 
     // MARK: Listening
