@@ -185,6 +185,24 @@ struct VersionTests {
         }
     }
 
+    @Test(arguments: [0, 1, 2, 3])
+    func `a wipe that is not done yet leaves nothing, whatever follows it`(next: Int) async throws {
+        try await run { (store) async throws in
+            for number in 1...2 {
+                put(store, key("a"), "\(number)", at: Int64(number), labels: [.group("g")])
+                await store.flush()
+            }
+            next % 2 == 0 ? store.remove(key("a")) : store.remove(key("a"), variant: [])
+            switch next {
+            case 0: store.remove(key("a"), because: .superseded)
+            case 1: store.remove(key("a"), variant: [], because: .unusable)
+            case 2: store.beginRemoval(EntityMatch(urlPrefix: key("a").url), because: .superseded)
+            default: put(store, key("a"), "3", at: 3)
+            }
+            #expect(await lines(store, key("a")) == (next < 3 ? [] : ["*3 3-3"]))
+        }
+    }
+
     @Test func `partitions and services keep versions of their own`() async throws {
         try await run { (store) async throws in
             let places = [key("a"), key("a", partition: "anna"), key("a", service: "other")]
