@@ -206,6 +206,20 @@ struct FullDiskTests {
         }
     }
 
+    @Test func `what was removed while the disk was full is gone when the store is closed and it is not`() async throws
+    {
+        let directory = TemporaryDirectory()
+        let first = try openStore(directory) { $0.coolDown = .seconds(3600) }
+        for name in ["a", "b"] { first.put(key(name), [1]) }
+        await first.flush()
+        first.core.degrade("for the test")
+        first.remove(key("a"))
+        await first.close()
+        let second = try openStore(directory)
+        #expect(await second.list(after: nil, limit: 10, where: EntityMatch()).map(\.key) == [key("b")])
+        await second.close()
+    }
+
     @Test func `a directory that cannot be made is an error that says so`() throws {
         let settings = StoreSettings(path: "/proc/larder", diskLimit: 256 << 20, now: { Timestamp(seconds: 0) })
         let error = #expect(throws: StoreError.self) { try SQLiteStore.open(settings) { _ in } }
