@@ -3,24 +3,10 @@ package import Larder
 
 /// Lists of many entities.
 extension SQLiteStore {
-    /// Up to `limit` committed entities that match, in the order of their commits, starting after `row`. Where the
-    /// store cannot read, the list ends there.
-    package func list(after row: Int64?, limit: Int, where match: EntityMatch) async -> [EntityListing] {
-        await lines(after: row, limit: limit, where: match).lines
-    }
-
-    /// The same; fewer than `limit` are all.
-    package func wholeList(
+    /// Up to `limit` committed entities that match, in the order of their commits, starting after `row`; fewer are all.
+    package func list(
         after row: Int64?, limit: Int, where match: EntityMatch
     ) async throws(StoreUnavailable) -> [EntityListing] {
-        let (lines, isCut) = await lines(after: row, limit: limit, where: match)
-        if isCut { throw StoreUnavailable() }
-        return lines
-    }
-
-    private func lines(
-        after row: Int64?, limit: Int, where match: EntityMatch
-    ) async -> (lines: [EntityListing], isCut: Bool) {
         var lines: [EntityListing] = []
         var after = row ?? 0
         let core = core
@@ -30,11 +16,11 @@ extension SQLiteStore {
             let slice = await core.reading { (reader) throws(SQLiteFailure) in
                 try reader.list(after: start, examine: 1000, limit: wanted, match: match, index: core.index)
             }
-            guard let slice else { return (lines, true) }
+            guard let slice else { throw StoreUnavailable() }
             lines += slice.lines
             guard let last = slice.last else { break }
             after = last
         }
-        return (lines, false)
+        return lines
     }
 }

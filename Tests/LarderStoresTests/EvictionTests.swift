@@ -28,7 +28,7 @@ struct EvictionTests {
         // It is full, not empty.
         #expect(store.statistics.entries * size > Int(limit) / 3)
         #expect(await store.contents(key("\(total - 1)")) == [content("\(total - 1)", size)])
-        #expect(store.statistics.entries == (await store.list(after: nil, limit: 100_000, where: EntityMatch())).count)
+        #expect(store.statistics.entries == (try await store.list(after: nil, limit: 100_000, where: EntityMatch())).count)
         await store.close()
         #expect(directory.bytes <= limit)
     }
@@ -106,7 +106,7 @@ struct EvictionTests {
         let log = EventLog()
         let second = try openStore(directory, log: log)
         #expect(await log.first(where: \.isKeysLoaded) == .keysLoaded(count: 20))
-        let marked = await second.list(after: nil, limit: 100, where: EntityMatch()).filter(\.isRecentlyUsed)
+        let marked = try await second.list(after: nil, limit: 100, where: EntityMatch()).filter(\.isRecentlyUsed)
         #expect(marked.count == 7)
         await second.close()
     }

@@ -216,7 +216,7 @@ struct FullDiskTests {
         first.remove(key("a"))
         await first.close()
         let second = try openStore(directory)
-        #expect(await second.list(after: nil, limit: 10, where: EntityMatch()).map(\.key) == [key("b")])
+        #expect(try await second.list(after: nil, limit: 10, where: EntityMatch()).map(\.key) == [key("b")])
         await second.close()
     }
 

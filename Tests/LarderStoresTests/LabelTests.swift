@@ -48,7 +48,8 @@ struct LabelTests {
         await store.flush()
         #expect(try await !isThere(store, key("a")))
         #expect(try await isThere(store, key("d")))
-        #expect(await store.list(after: nil, limit: 10, where: EntityMatch(label: Self.blue)).map(\.key) == [key("b")])
+        #expect(
+            try await store.list(after: nil, limit: 10, where: EntityMatch(label: Self.blue)).map(\.key) == [key("b")])
         await store.close()
     }
 
@@ -105,8 +106,8 @@ struct LabelTests {
         store.remove(key("a"))
         put(store, key("b"), [Self.blue])
         await store.flush()
-        #expect(await store.list(after: nil, limit: 10, where: EntityMatch(label: Self.red)).isEmpty)
-        #expect(await store.list(after: nil, limit: 10, where: EntityMatch(label: Self.blue)).count == 1)
+        #expect(try await store.list(after: nil, limit: 10, where: EntityMatch(label: Self.red)).isEmpty)
+        #expect(try await store.list(after: nil, limit: 10, where: EntityMatch(label: Self.blue)).count == 1)
         await store.close()
     }
 

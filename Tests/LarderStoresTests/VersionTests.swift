@@ -80,7 +80,7 @@ struct VersionTests {
                 let known = await lines(store, key("a")).filter { $0.contains(name) }
                 #expect(known == ["*\(name)6 60-60", "\(name)5 50-50", "\(name)4 40-40", "\(name)3 30-30"])
             }
-            #expect(await store.list(after: nil, limit: 100, where: EntityMatch()).count == 2)
+            #expect(try await store.list(after: nil, limit: 100, where: EntityMatch()).count == 2)
             #expect(store.statistics.entries == 2)
         }
     }
