@@ -337,6 +337,11 @@ final class StoreWriter {
         if let database { try? checkpoint(database.connection, .truncate) }
     }
 
+    /// Rows of the removals that were deleted last may be there again, with the log that they were deleted in.
+    func restartRemovals() {
+        for removal in removals { (removal.nextID, removal.isAmongVersions) = (0, false) }
+    }
+
     /// The rows of the removals are gone with their database.
     func endRemovals() {
         for removal in removals { core.queue.end(removal) }
