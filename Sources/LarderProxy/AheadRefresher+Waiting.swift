@@ -141,9 +141,8 @@ extension AheadRefresher {
             var row: Int64?
             var left = AheadQueue.limit
             while left > 0 {
-                let slice = await store.list(
-                    after: row, limit: 500,
-                    where: EntityMatch(service: service.name, partition: "", stage: DiskTier.stage))
+                let match = EntityMatch(service: service.name, partition: "", stage: DiskTier.stage)
+                guard let slice = try? await store.list(after: row, limit: 500, where: match) else { break }
                 for entry in slice { consider(entry, of: service, on: context) }
                 left -= slice.count
                 guard slice.count == 500 else { break }

@@ -59,7 +59,8 @@ extension Proxy {
         var row: Int64?
         var left = Proxy.searchLimit
         while let store = diskTier?.store, left > 0 {
-            let slice = await store.list(after: row, limit: 1_000, where: EntityMatch(stage: DiskTier.stage))
+            let match = EntityMatch(stage: DiskTier.stage)
+            guard let slice = try? await store.list(after: row, limit: 1_000, where: match) else { break }
             for entry in slice where entry.key.service == name && entry.key.partition == partition.name {
                 nearest.offer(entry.key.url)
             }

@@ -148,18 +148,22 @@ package final class SQLiteStore: Sendable {
     }
 
     /// All variants stored under `key`, the latest `storedAt` first.
-    package func read(_ key: EntityKey) async throws(StoreUnavailable) -> [EntityRecord] {
+    ///
+    /// - Parameter skippingUnread: whether those will do that can be read, if all are committed and any can.
+    package func read(
+        _ key: EntityKey, skippingUnread: Bool = false
+    ) async throws(StoreUnavailable) -> [EntityRecord] {
         guard mayContain(key) else { return [] }
         while true {
             switch core.queue.view(of: key) {
             case .wait(let operation): await core.queue.waitForContent(of: operation)
-            case .database: return try await rows(of: key).map(\.record)
+            case .database: return try await rows(of: key, skippingUnread).map(\.record)
             case .merge(let overlay):
                 var stored: [EntityRecord] = []
                 if !overlay.hidesRows {
                     // Labels first: a row that is removed meanwhile is not read then.
                     let hidden = try await rows(of: key, hiddenBy: overlay.hiddenLabels)
-                    stored = try await rows(of: key).filter { row in
+                    stored = try await rows(of: key, false).filter { row in
                         !overlay.hides(row: row.id) && !hidden.contains(row.id)
                     }.map(\.record)
                 }
@@ -168,17 +172,21 @@ package final class SQLiteStore: Sendable {
         }
     }
 
-    private func rows(of key: EntityKey) async throws(StoreUnavailable) -> [EntityReader.Found.Row] {
+    private func rows(
+        of key: EntityKey, _ skippingUnread: Bool
+    ) async throws(StoreUnavailable) -> [EntityReader.Found.Row] {
         let limit = core.settings.variantLimit
         let found = await core.reading { (reader) throws(SQLiteFailure) in try reader.read(key, limit: limit) }
         guard let found else { throw StoreUnavailable() }
         let rows = sound(found, of: key)
+        if found.unread != nil, !skippingUnread || rows.isEmpty { throw StoreUnavailable() }
         if !found.rows.isEmpty { core.index.touch(key.hash) }
         return rows
     }
 
     /// The rows that were found, without damaged ones, which are removed.
     private func sound(_ found: EntityReader.Found, of key: EntityKey) -> [EntityReader.Found.Row] {
+        if let unread = found.unread { core.emit(.readFailed(unread.description)) }
         for id in found.lost { core.queue.post(.discardEntity(id: id)) }
         for (id, reason) in found.damaged {
             core.emit(.damagedEntity(url: key.url, reason: reason))
@@ -266,41 +274,6 @@ package final class SQLiteStore: Sendable {
         }
         guard let opened else { throw StoreUnavailable() }
         return try opened.get()
-    }
-
-    /// Up to `limit` committed entities that match, in the order of their commits, starting after `row`. Where the
-    /// store cannot read, the list ends there.
-    package func list(after row: Int64?, limit: Int, where match: EntityMatch) async -> [EntityListing] {
-        await lines(after: row, limit: limit, where: match).lines
-    }
-
-    /// The same; fewer than `limit` are all.
-    package func wholeList(
-        after row: Int64?, limit: Int, where match: EntityMatch
-    ) async throws(StoreUnavailable) -> [EntityListing] {
-        let (lines, isCut) = await lines(after: row, limit: limit, where: match)
-        if isCut { throw StoreUnavailable() }
-        return lines
-    }
-
-    private func lines(
-        after row: Int64?, limit: Int, where match: EntityMatch
-    ) async -> (lines: [EntityListing], isCut: Bool) {
-        var lines: [EntityListing] = []
-        var after = row ?? 0
-        let core = core
-        while lines.count < limit {
-            let (start, wanted) = (after, limit - lines.count)
-            // In slices, so that a long search does not delay checkpoints.
-            let slice = await core.reading { (reader) throws(SQLiteFailure) in
-                try reader.list(after: start, examine: 1000, limit: wanted, match: match, index: core.index)
-            }
-            guard let slice else { return (lines, true) }
-            lines += slice.lines
-            guard let last = slice.last else { break }
-            after = last
-        }
-        return (lines, false)
     }
 
     // MARK: Writing

@@ -263,7 +263,7 @@ struct ArchiveScenarios {
     private func entity(_ scene: Scenario) async throws -> ArchivedEntity {
         let store = try #require(scene.proxy.diskTier?.store)
         await store.flush()
-        let lines = await store.list(after: nil, limit: 1, where: EntityMatch())
+        let lines = try await store.list(after: nil, limit: 1, where: EntityMatch())
         let line = await scene.proxy.archived(try #require(lines.first), includesPrivate: true)
         guard case .entity(let entity, _) = line else { throw Unarchived() }
         return entity
@@ -287,6 +287,21 @@ struct ArchiveScenarios {
         }
     }
 
+    @Test func `what a client gets while an older response is being taken in stays`() async throws {
+        try await runAsUser { (scene) async throws in
+            let entity = try await entity(scene)
+            try await wipe(scene)
+            let importing = try #require(try await scene.proxy.beginImport(entity, isFromHere: true))
+            #expect(await importing.append(ContentChunk(Array("of one".utf8))))
+            scene.origin.answer { _ in .ok(Self.fresh, content: "newer") }
+            #expect(try await scene.get("/own").text == "newer")
+            #expect(try await importing.finish() == nil)
+            #expect(try await scene.get("/own").text == "newer")
+            try await scene.restart()
+            #expect(try await scene.get("/own").text == "newer")
+        }
+    }
+
     @Test func `what is being taken in when a service gets another user is not stored`() async throws {
         try await runAsUser { (scene) async throws in
             let entity = try await entity(scene)
@@ -294,7 +309,7 @@ struct ArchiveScenarios {
             let importing = try await scene.proxy.beginImport(entity, isFromHere: true)
             #expect(await importing?.append(ContentChunk(Array("of one".utf8))) == true)
             try await haveUser("two", scene)
-            #expect(importing?.finish() == nil)
+            await #expect(throws: ImportRefusal.self) { try await importing?.finish() }
             #expect(importing?.obstacle?.contains("former user") == true)
             #expect(try await scene.get("/own").text == "of two")
         }

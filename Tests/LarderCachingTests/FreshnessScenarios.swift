@@ -242,7 +242,7 @@ struct FreshnessScenarios {
             #expect(try await load() == 3)
             #expect(try await load() == 0)
             let subject = try scene.proxy.subject(of: scene.url("/a"))
-            _ = await scene.proxy.invalidate(subject)
+            _ = try await scene.proxy.invalidate(subject)
             #expect(try await load() == 3)
             _ = await scene.proxy.wipe(subject, keepsStored: false)
             #expect(try await load() == 3)

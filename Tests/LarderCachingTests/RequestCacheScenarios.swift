@@ -118,7 +118,7 @@ struct RequestCacheScenarios {
             try await expectNew(client, scene, "/wiped")
 
             client = try await warmed(scene, "/invalidated")
-            _ = await scene.proxy.invalidate(try scene.proxy.subject(of: scene.url("/invalidated")))
+            _ = try await scene.proxy.invalidate(scene.proxy.subject(of: scene.url("/invalidated")))
             try await expectNew(client, scene, "/invalidated")
 
             client = try await warmed(scene, "/written")

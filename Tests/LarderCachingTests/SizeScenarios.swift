@@ -97,7 +97,7 @@ struct SizeScenarios {
                 let subject = try scene.proxy.subject(of: scene.url("/a"))
                 try await eventually("most has come") { load.received >= 16 << 20 }
                 switch ending {
-                case .invalidation: _ = await scene.proxy.invalidate(subject)
+                case .invalidation: _ = try await scene.proxy.invalidate(subject)
                 case .wipe: _ = await scene.proxy.wipe(subject, keepsStored: false)
                 case .otherClientsWrite:
                     let writer = try await scene.client("another client")

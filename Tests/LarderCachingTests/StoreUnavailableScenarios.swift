@@ -216,4 +216,22 @@ struct StoreUnavailableScenarios {
             }
         }
     }
+
+    @Test func `an invalidation of what cannot be read says so`() async throws {
+        try await Scenario.run(onDisk: true) { settings, _ in
+            settings.admin.token = Secret("token")
+        } _: { (scene) async throws in
+            scene.origin.answer { _ in .ok(Self.fresh, content: "a") }
+            _ = try await scene.get("/a")
+            try await scene.restart()
+            let store = try #require(scene.proxy.diskTier).store
+            for target in ["/-/invalidate?match=**", "/-/resource/invalidate?url=\(scene.url("/a"))"] {
+                try await store.refusingReads { () async throws in
+                    let answer = try await scene.change("POST", target)
+                    #expect(answer.status == 503 && answer.text.contains("cannot read at the moment"), "\(answer.text)")
+                }
+                #expect(try await scene.change("POST", target).status == 200)
+            }
+        }
+    }
 }

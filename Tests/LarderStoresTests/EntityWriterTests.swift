@@ -95,6 +95,23 @@ struct EntityWriterTests {
         await store.close()
     }
 
+    @Test(arguments: [false, true])
+    func `what a store was too slow for makes what was there out of date in the end, if it is wanted`(
+        isWanted: Bool
+    ) async throws {
+        let directory = TemporaryDirectory()
+        let store = try openStore(directory)
+        store.put(key("a"), [7])
+        let writer = begin(store)
+        writer.append(ContentChunk(content("a", 400_000)))
+        writer.giveUp()
+        #expect(await store.contents(key("a")) == [[7]])
+        if !isWanted { writer.finishUnstored() }
+        #expect(!writer.finish())
+        #expect(await store.contents(key("a")) == (isWanted ? [] : [[7]]))
+        await store.close()
+    }
+
     @Test func `content that comes an octet at a time is kept in few pieces`() async throws {
         let directory = TemporaryDirectory()
         let store = try openStore(directory)

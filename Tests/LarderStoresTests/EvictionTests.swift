@@ -28,7 +28,8 @@ struct EvictionTests {
         // It is full, not empty.
         #expect(store.statistics.entries * size > Int(limit) / 3)
         #expect(await store.contents(key("\(total - 1)")) == [content("\(total - 1)", size)])
-        #expect(store.statistics.entries == (await store.list(after: nil, limit: 100_000, where: EntityMatch())).count)
+        #expect(
+            store.statistics.entries == (try await store.list(after: nil, limit: 100_000, where: EntityMatch())).count)
         await store.close()
         #expect(directory.bytes <= limit)
     }
@@ -106,9 +107,36 @@ struct EvictionTests {
         let log = EventLog()
         let second = try openStore(directory, log: log)
         #expect(await log.first(where: \.isKeysLoaded) == .keysLoaded(count: 20))
-        let marked = await second.list(after: nil, limit: 100, where: EntityMatch()).filter(\.isRecentlyUsed)
+        let marked = try await second.list(after: nil, limit: 100, where: EntityMatch()).filter(\.isRecentlyUsed)
         #expect(marked.count == 7)
         await second.close()
+    }
+
+    @Test func `a key that is removed leaves no mark of its use`() async throws {
+        let directory = TemporaryDirectory()
+        func marks() throws -> Int64 {
+            try Connection(path: directory.path + "/larder.db", isWriter: false)
+                .integer("SELECT count(*) FROM recentlyUsed")
+        }
+        for round in 0..<2 {
+            let store = try openStore(directory)
+            for number in 0..<3 { store.put(key("\(number)"), [1]) }
+            await store.flush()
+            for number in 0..<3 { _ = try await store.read(key("\(number)")) }
+            if round == 1 {
+                // One is marked on disk from before, the other is to be when the store closes.
+                for number in 0..<2 { store.remove(key("\(number)")) }
+                await store.flush()
+            }
+            await store.close()
+            #expect(try marks() == (round == 0 ? 3 : 1))
+        }
+        let database = try Connection(path: directory.path + "/larder.db", isWriter: true)
+        try database.execute("INSERT INTO recentlyUsed VALUES (77)")
+        let store = try openStore(directory)
+        await store.flush()
+        await store.close()
+        #expect(try marks() == 1)
     }
 
     @Test(arguments: [10_000, 200_000])

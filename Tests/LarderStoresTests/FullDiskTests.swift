@@ -206,6 +206,39 @@ struct FullDiskTests {
         }
     }
 
+    @Test(.enabled(if: getuid() == 0, "only root can mount a file"))
+    func `a wipe takes the rows where it cannot take the file`() async throws {
+        let directory = TemporaryDirectory()
+        let first = try openStore(directory)
+        for number in 0..<3 { first.put(key("\(number)"), [1]) }
+        await first.flush()
+        let database = directory.path + "/larder.db"
+        try #require(mount(database, database, nil, UInt(MS_BIND), nil) == 0)
+        await first.wipe()
+        #expect(try await first.read(key("1")).isEmpty)
+        first.put(key("later"), [2])
+        #expect(await first.removalsEnd())
+        await first.close()
+        umount2(database, Int32(MNT_DETACH))
+        let second = try openStore(directory)
+        #expect(try await second.list(after: nil, limit: 10, where: EntityMatch()).map(\.key) == [key("later")])
+        await second.close()
+    }
+
+    @Test func `what was removed while the disk was full is gone when the store is closed and it is not`() async throws
+    {
+        let directory = TemporaryDirectory()
+        let first = try openStore(directory) { $0.coolDown = .seconds(3600) }
+        for name in ["a", "b"] { first.put(key(name), [1]) }
+        await first.flush()
+        first.core.degrade("for the test")
+        first.remove(key("a"))
+        await first.close()
+        let second = try openStore(directory)
+        #expect(try await second.list(after: nil, limit: 10, where: EntityMatch()).map(\.key) == [key("b")])
+        await second.close()
+    }
+
     @Test func `a directory that cannot be made is an error that says so`() throws {
         let settings = StoreSettings(path: "/proc/larder", diskLimit: 256 << 20, now: { Timestamp(seconds: 0) })
         let error = #expect(throws: StoreError.self) { try SQLiteStore.open(settings) { _ in } }

@@ -73,7 +73,7 @@ struct RowDamageTests {
     private func use(_ store: SQLiteStore, _ label: Comment) async {
         let whole = await check(store)
         #expect(whole >= 0)
-        _ = await store.list(after: nil, limit: 100, where: EntityMatch())
+        _ = try? await store.list(after: nil, limit: 100, where: EntityMatch())
         _ = store.statistics
         await fill(store, from: Self.count)
         await store.flush()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
+import Larder
 import LarderHTTP
 import Testing
 
@@ -307,6 +308,52 @@ struct SegmentTests {
         #expect(await whole(store, 0..<3) == 3)
         #expect(room(directory) > 3 * 32_768)
         #expect(store.statistics.damaged == 0)
+        await store.close()
+    }
+
+    @Test func `content that could not be read is mended for all that share it when it comes again`() async throws {
+        let directory = TemporaryDirectory()
+        let log = EventLog()
+        let store = try openStore(directory, log: log)
+        for name in ["a", "b"] { store.put(key(name), expected(1)) }
+        await store.flush()
+        let place = try #require(SegmentPlace(segment: 1, offset: 0, length: Int64(Self.size)))
+        store.core.segments.noteUnread(place)
+        directory.overwrite("segments/1", at: 0, with: [UInt8](repeating: 0, count: Self.size))
+        store.put(key("c"), expected(1))
+        await store.flush()
+        for name in ["a", "b", "c"] { #expect(await store.contents(key(name)) == [expected(1)]) }
+        #expect(store.core.currentCounts.segmentBytes == 32_768)
+        for name in ["a", "b", "c"] { store.remove(key(name)) }
+        await settle(store)
+        #expect(store.core.currentCounts.segmentBytes == 0)
+        #expect(store.statistics.damaged == 0)
+        await store.close()
+    }
+
+    @Test func `a variant that cannot be read takes no other with it`() async throws {
+        let directory = TemporaryDirectory()
+        for variant in ["a", "b"] {
+            let store = try openStore(directory)
+            store.put(key("x"), variant: variant, content(variant, Self.size))
+            await store.close()
+        }
+        let (path, away) = (directory.path + "/segments/2", directory.path + "/away")
+        rename(path, away)
+        // It exists, and nobody can open it.
+        #expect(mknod(path, S_IFSOCK | 0o600, 0) == 0)
+        let log = EventLog()
+        let store = try openStore(directory, log: log)
+        let records = try await store.read(key("x"), skippingUnread: true)
+        #expect(records.map(\.variant) == [Array("a".utf8)])
+        await #expect(throws: StoreUnavailable.self) { try await store.read(key("x")) }
+        store.remove(key("x"), variant: Array("a".utf8))
+        await store.flush()
+        await #expect(throws: StoreUnavailable.self) { try await store.read(key("x"), skippingUnread: true) }
+        rename(away, path)
+        #expect(await store.contents(key("x")) == [content("b", Self.size)])
+        #expect(store.statistics.damaged == 0)
+        #expect(log.events.contains { if case .readFailed = $0 { true } else { false } })
         await store.close()
     }
 }

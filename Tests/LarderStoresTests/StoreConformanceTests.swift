@@ -303,7 +303,7 @@ struct StoreConformanceTests {
             var urls: [String] = []
             var row: Int64?
             while true {
-                let page = await store.list(after: row, limit: 4, where: EntityMatch(service: "even"))
+                let page = try await store.list(after: row, limit: 4, where: EntityMatch(service: "even"))
                 guard let last = page.last else { break }
                 #expect(page.count <= 4)
                 for line in page {

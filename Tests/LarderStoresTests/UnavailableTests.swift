@@ -74,10 +74,10 @@ struct UnavailableTests {
         try await staysStored { (store, _, _) async throws in
             try await store.refusingReads { () async throws in
                 await #expect(throws: StoreUnavailable.self) {
-                    try await store.wholeList(after: nil, limit: 10, where: EntityMatch())
+                    try await store.list(after: nil, limit: 10, where: EntityMatch())
                 }
             }
-            #expect(try await store.wholeList(after: nil, limit: 10, where: EntityMatch()).count == 1)
+            #expect(try await store.list(after: nil, limit: 10, where: EntityMatch()).count == 1)
         }
     }
 

@@ -80,7 +80,7 @@ struct VersionTests {
                 let known = await lines(store, key("a")).filter { $0.contains(name) }
                 #expect(known == ["*\(name)6 60-60", "\(name)5 50-50", "\(name)4 40-40", "\(name)3 30-30"])
             }
-            #expect(await store.list(after: nil, limit: 100, where: EntityMatch()).count == 2)
+            #expect(try await store.list(after: nil, limit: 100, where: EntityMatch()).count == 2)
             #expect(store.statistics.entries == 2)
         }
     }
@@ -182,6 +182,24 @@ struct VersionTests {
             for url in ["key", "variant", "all/1", "group/1"] { store.remove(key(url)) }
             await store.flush()
             for url in ["key", "variant", "all/1", "group/1"] { #expect(!store.mayContain(key(url))) }
+        }
+    }
+
+    @Test(arguments: [0, 1, 2, 3])
+    func `a wipe that is not done yet leaves nothing, whatever follows it`(next: Int) async throws {
+        try await run { (store) async throws in
+            for number in 1...2 {
+                put(store, key("a"), "\(number)", at: Int64(number), labels: [.group("g")])
+                await store.flush()
+            }
+            next % 2 == 0 ? store.remove(key("a")) : store.remove(key("a"), variant: [])
+            switch next {
+            case 0: store.remove(key("a"), because: .superseded)
+            case 1: store.remove(key("a"), variant: [], because: .unusable)
+            case 2: store.beginRemoval(EntityMatch(urlPrefix: key("a").url), because: .superseded)
+            default: put(store, key("a"), "3", at: 3)
+            }
+            #expect(await lines(store, key("a")) == (next < 3 ? [] : ["*3 3-3"]))
         }
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
+import LarderIO
 import Testing
 
 @testable import LarderStores
@@ -43,6 +44,81 @@ struct WriteQueueTests {
             }
             #expect(queue.post(.checkOrphan(.sha256(ContentDigest(of: [number, number])))))
             #expect(isIdle(queue.next(idleDeadline: 0, isRemoving: true)))
+        }
+    }
+
+    private func update(_ head: UInt8, _ labels: [EntityLabel]? = nil) -> Operation {
+        let time = Timestamp(seconds: 1)
+        return Operation(
+            key: key("a"),
+            change: .updateHead(
+                HeadUpdate(
+                    variant: [], head: [head], requestTime: time, responseTime: time, storedAt: time, labels: labels)))
+    }
+
+    private func removal(
+        _ variant: [UInt8]? = nil, because reason: RemovalReason, ifStoredAt: Timestamp? = nil
+    ) -> Operation {
+        Operation(key: key("a"), change: .remove(variant: variant, because: reason, ifStoredAt: ifStoredAt))
+    }
+
+    private func changes(of queue: WriteQueue) -> [Operation.Change] {
+        queue.monitor.withLock { $0.pending[key("a").hash].map(\.change) }
+    }
+
+    @Test func `while nothing can be written, what is repeated about an entity waits once`() {
+        let queue = queue(interval: .zero)
+        queue.suspend()
+        for number in 0..<1000 { #expect(queue.accept(update(UInt8(truncatingIfNeeded: number), [LabelTests.red]))) }
+        #expect(queue.accept(update(7)))
+        guard case .updateHead(let head)? = changes(of: queue).first else {
+            Issue.record("no head waits")
+            return
+        }
+        #expect(head.head == [7] && head.labels == [LabelTests.red])
+        for _ in 0..<1000 {
+            // As a response that cannot be stored, one that may not be, a write at the origin and damage do.
+            _ = queue.accept(removal([], because: .superseded))
+            _ = queue.accept(removal([], because: .unusable))
+            _ = queue.accept(removal(because: .superseded))
+            _ = queue.accept(removal([], because: .unusable, ifStoredAt: Timestamp(seconds: 1)))
+        }
+        #expect(queue.pendingOperations <= 2)
+        #expect(queue.monitor.withLock { $0.items.count } <= 5)
+    }
+
+    private func wipe(_ label: EntityLabel) -> Removal {
+        Removal(match: EntityMatch(label: label), reason: .superseded, removed: 0, continuation: nil)
+    }
+
+    @Test func `a head that brings other labels waits behind a removal by label`() {
+        let queue = queue(interval: .zero)
+        #expect(queue.accept(update(1, [LabelTests.red])))
+        #expect(queue.post(.removeAll(wipe(LabelTests.blue))))
+        #expect(queue.accept(update(2, [])))
+        #expect(queue.pendingOperations == 2)
+    }
+
+    @Test(arguments: [false, true], [false, true])
+    func `an entity whose new head brings a label is removed by it`(isSecond: Bool, isCommitting: Bool) {
+        let queue = queue(interval: .zero)
+        let time = Timestamp(seconds: 1)
+        let row = EntityRecord(
+            variant: [], head: [], requestTime: time, responseTime: time, storedAt: time, expires: nil, content: .empty)
+        func visible() -> Int {
+            if case .merge(let overlay) = queue.view(of: key("a")) { overlay.applied(to: [row]).count } else { 1 }
+        }
+        if isSecond { #expect(queue.post(.removeAll(wipe(LabelTests.red)))) }
+        #expect(queue.accept(update(1, [LabelTests.red])))
+        #expect(visible() == 1)
+        if isCommitting { _ = queue.next(idleDeadline: 0) }
+        for _ in 0..<2 { #expect(queue.post(.removeAll(wipe(LabelTests.red)))) }
+        #expect(visible() == 0)
+        #expect(queue.pendingOperations <= 2)
+        // It is done behind the head, if that is still to be written.
+        guard case .remove? = changes(of: queue).last else {
+            Issue.record("nothing is removed")
+            return
         }
     }
 }

@@ -115,7 +115,7 @@ final class EntityExport: OwnContent, @unchecked Sendable {
     /// Throws where the list cannot be read: nobody knows then what is missing, and the archive is not whole.
     private func nextLine() async throws -> EntityListing? {
         if lines.isEmpty, !isAtEnd {
-            let page = try await diskTier.store.wholeList(after: row, limit: EntityExport.page, where: match)
+            let page = try await diskTier.store.list(after: row, limit: EntityExport.page, where: match)
             isAtEnd = page.count < EntityExport.page
             row = page.last?.row
             lines = page[...]

@@ -211,10 +211,12 @@ final class EntityImport: OwnIntake, @unchecked Sendable {
             text == ArchivedEntity.sums(entry.name, head: entry.head, content: content)
         else { return dropEntry(because: "it is not as its digests say: it was damaged or altered") }
         self.entry = nil
-        guard let receipt = importing.finish() else {
-            return refuse(entry.entity.url, importing.obstacle ?? "the disk does not take it")
+        do {
+            guard let receipt = try await importing.finish() else { return kept += 1 }
+            pending.append((entry.entity, receipt))
+        } catch {
+            return refuse(entry.entity.url, "\(error)")
         }
-        pending.append((entry.entity, receipt))
         if pending.count == EntityImport.pendingLimit { await settle() }
     }
 
@@ -232,12 +234,16 @@ final class EntityImport: OwnIntake, @unchecked Sendable {
         guard !pending.isEmpty else { return }
         await proxy.diskTier?.store.flush()
         for (entity, receipt) in pending {
-            guard await proxy.isStored(receipt) else {
-                refuse(entity.url, "the disk did not take it, or made room of it again")
-                continue
+            do {
+                guard try await proxy.isStored(receipt) else {
+                    refuse(entity.url, "the disk did not take it, or made room of it again")
+                    continue
+                }
+                imported += 1
+                bytes += entity.length
+            } catch {
+                refuse(entity.url, "\(error)")
             }
-            imported += 1
-            bytes += entity.length
         }
         pending = []
     }

@@ -46,7 +46,7 @@ final class DaemonHost: ServiceHost {
                 _ = try await many.invalidateStored(until: now)
             } catch {
                 proxy.logger.warning(
-                    "too many walks through memory; some on disk stays up to date",
+                    "some on disk stays up to date: \(error)",
                     metadata: ["service": "\(routed.name)"])
             }
         }

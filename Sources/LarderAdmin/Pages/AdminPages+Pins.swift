@@ -60,7 +60,7 @@ extension AdminPages {
         var found: [EntityKey: Int64] = [:]
         var row: Int64?
         while true {
-            let page = await store.list(after: row, limit: 500, where: filter.match)
+            let page = try await store.list(after: row, limit: 500, where: filter.match)
             for line in page { found[line.key, default: 0] += PinListing.cost(ofVariants: 1, bytes: line.length) }
             guard found.count <= pinLimit else { throw Problem.tooManyPins(pinLimit) }
             guard page.count == 500 else { break }

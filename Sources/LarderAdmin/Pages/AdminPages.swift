@@ -166,6 +166,12 @@ extension Problem {
                 status: 503, title: "Too busy", proxyError: .connectionLimitReached,
                 detail: "Too many questions of this kind are being answered.", advice: "Ask again in a moment.")
         }
+        if error is StoreUnavailable {
+            return Problem(
+                status: 503, title: "Not all could be read", proxyError: .proxyInternalError,
+                detail: "The store cannot read at the moment: this was not done, or not for all that it is about.",
+                advice: "Repeat it. Larder's log says why the store could not read.")
+        }
         if let problem = notSaved(error) { return problem }
         return Problem(
             status: 500, title: "Internal error", proxyError: .proxyInternalError, detail: "\(error)",

@@ -48,18 +48,29 @@ struct ManyResources {
             selection.accepts(stored) && moment.map { stored.responseTime <= $0 } ?? true
         }
         var count = 0
+        var unread: StoreUnavailable?
         let table = proxy.configuration.router.table
         var row: Int64?
         while true {
             // The list contains committed rows only, and changes wait in memory until they are.
             await diskTier.store.flush()
-            let slice = await diskTier.store.list(after: row, limit: 500, where: selection.match)
+            let slice: [EntityListing]
+            do {
+                slice = try await diskTier.store.list(after: row, limit: 500, where: selection.match)
+            } catch {
+                unread = error
+                break
+            }
             var seen: Set<EntityKey> = []
             for entry in slice where seen.insert(entry.key).inserted {
                 guard let url = ResourceURL(entry.key.url).target else { continue }
                 let method = ContentMark.split(entry.key.url).mark?.method ?? .get
                 let policy = table.serving(entry.key.service).configuration(for: url, method: method).policy
-                count += await diskTier.markStale(entry.key, policy: policy, where: isMeant)
+                do {
+                    count += try await diskTier.markStale(entry.key, policy: policy, where: isMeant)
+                } catch {
+                    unread = error
+                }
             }
             guard slice.count == 500 else { break }
             row = slice.last?.row
@@ -67,6 +78,8 @@ struct ManyResources {
         // Repeated, for responses read from the store in between.
         if count > 0 { _ = try await markStale(noting: moment == nil ? .forClients : .forReads, where: isMeant) }
         await diskTier.store.flush()
+        // Nobody is to think that it was all.
+        if let unread { throw unread }
         return count
     }
 
@@ -83,7 +96,7 @@ struct ManyResources {
     func count() async throws -> Counts {
         let selection = selection
         var counts = Counts()
-        counts.pinned = sparesPins ? await selectedPins().count : 0
+        counts.pinned = sparesPins ? try await selectedPins().count : 0
         counts.memory = try await walk { resource, _ in
             let snapshot = resource.memory.snapshot
             if case .group = selection { return snapshot.variants.contains { selection.accepts($0.stored) } }
@@ -93,7 +106,7 @@ struct ManyResources {
         await diskTier.store.flush()
         var row: Int64?
         while true {
-            let slice = await diskTier.store.list(after: row, limit: 500, where: match)
+            let slice = try await diskTier.store.list(after: row, limit: 500, where: match)
             counts.disk += slice.count
             guard slice.count == 500 else { return counts }
             row = slice.last?.row
@@ -115,7 +128,14 @@ struct ManyResources {
     /// Empties memory and, unless `keepsStored`, the store. Counts resources in memory and variants on disk.
     func wipe(keepsStored: Bool) async throws -> Counts {
         var counts = Counts()
-        let pins = keepsStored ? [] : await selectedPins()
+        var pins: Set<EntityKey> = []
+        var unread: StoreUnavailable?
+        do {
+            if !keepsStored { pins = try await selectedPins() }
+        } catch {
+            // The wipe itself reads nothing.
+            unread = error
+        }
         counts.pinned = sparesPins ? pins.count : 0
         if !keepsStored { selection.tell(proxy) }
         // Before and after the store: a load that ends in between is superseded, and responses read in between are
@@ -128,6 +148,7 @@ struct ManyResources {
         _ = try await forget()
         // The pins of one URL are for its caller to end.
         if !sparesPins, !isOneURL { _ = await diskTier.store.unpin(Array(pins)) }
+        if let unread { throw unread }
         return counts
     }
 
@@ -145,12 +166,12 @@ struct ManyResources {
     }
 
     /// The selected pins; of a pattern, also those under which nothing is stored.
-    private func selectedPins() async -> Set<EntityKey> {
+    private func selectedPins() async throws(StoreUnavailable) -> Set<EntityKey> {
         guard let diskTier = proxy.diskTier, diskTier.store.hasPins else { return [] }
         // The lists contain committed rows only.
         await diskTier.store.flush()
         if case .matching(let filter) = selection {
-            let pins = await diskTier.store.pins() ?? []
+            guard let pins = await diskTier.store.pins() else { throw StoreUnavailable() }
             let isCounted = { (pin: PinListing) in !sparesPins || pin.variants > 0 }
             return Set(pins.filter(isCounted).map(\.key).filter { filter.accepts($0) })
         }
@@ -161,7 +182,7 @@ struct ManyResources {
         var pins: Set<EntityKey> = []
         var row: Int64?
         while true {
-            let slice = await diskTier.store.list(after: row, limit: 500, where: match)
+            let slice = try await diskTier.store.list(after: row, limit: 500, where: match)
             pins.formUnion(slice.map(\.key))
             guard slice.count == 500 else { return pins }
             row = slice.last?.row

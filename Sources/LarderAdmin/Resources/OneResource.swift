@@ -31,7 +31,7 @@ struct OneResource {
     func invalidate() async throws -> Int {
         var count = 0
         for subject in subjects {
-            count += await proxy.invalidate(subject) + (try await elsewhere(subject).invalidate()).most
+            count += try await proxy.invalidate(subject) + elsewhere(subject).invalidate().most
         }
         return count
     }

@@ -63,9 +63,8 @@ struct ResourceDetails {
         }
         if let store = proxy.diskTier?.store, let label = selection.match.label, store.mayContain(label) {
             await store.flush()
-            names.formUnion(
-                await store.list(after: nil, limit: limit, where: selection.match).filter { $0.key.url == subject.url }
-                    .map(\.key.partition))
+            let listed = (try? await store.list(after: nil, limit: limit, where: selection.match)) ?? []
+            names.formUnion(listed.filter { $0.key.url == subject.url }.map(\.key.partition))
         }
         names.remove(Larder.Partition.shared.name)
         return names.sorted().prefix(limit).map { Larder.Partition($0) }

@@ -139,7 +139,8 @@ struct ResourceList {
         var stored: Set<EntityKey> = []
         while page.lines.count < limit {
             let wanted = limit - page.lines.count
-            let listed = await diskTier.store.list(after: last, limit: wanted, where: match)
+            // Where the store cannot read, the list ends.
+            guard let listed = try? await diskTier.store.list(after: last, limit: wanted, where: match) else { return }
             for entry in listed {
                 guard !stored.contains(entry.key),
                     let line = await line(of: entry, table: table, diskTier: diskTier)

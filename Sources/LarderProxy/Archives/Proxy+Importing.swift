@@ -12,6 +12,7 @@ package struct ImportRefusal: Error, CustomStringConvertible {
 
     static let formerUser = ImportRefusal(
         description: "it belongs to a former user of its service, who had other credentials")
+    static let unread = ImportRefusal(description: "what is stored in its place here cannot be read at the moment")
 }
 
 /// An entity that is being taken from an archive: nothing of it can be seen before `finish`.
@@ -47,14 +48,20 @@ package final class ImportedEntity: Sendable {
         return obstacle == nil
     }
 
-    /// Stores it in place of what is there; what is in memory is read from the store the next time. Nil when the store
-    /// does not take it: `obstacle` says why.
-    package func finish() -> Receipt? {
+    /// Stores it in place of what is there; what is in memory is read from the store the next time. Nil when what has
+    /// come there since it began is as new.
+    ///
+    /// - Throws: `ImportRefusal` when it is not stored.
+    package func finish() async throws -> Receipt? {
         guard isOfUserOfNow else {
+            writer.abort()
+            throw ImportRefusal.formerUser
+        }
+        if try await proxy.keeps(receipt, of: key) {
             writer.abort()
             return nil
         }
-        guard writer.finish() else { return nil }
+        guard writer.finish() else { throw ImportRefusal(description: obstacle ?? "the disk does not take it") }
         if let resource = proxy.registry.resource(for: key) {
             proxy.wipe(resource, isInvalidation: true)
         }
@@ -119,27 +126,33 @@ extension Proxy {
         }
         let stored = try entity.stored(at: subject.uri, under: configuration.policy)
         let key = subject.key(in: partition)
-        let memory = registry.resource(for: key)?.memory
         let resource = service.makeResource(key: key, partition: partition, url: subject.uri)
         let receipt = ImportedEntity.Receipt(
             key: diskTier.key(of: resource, service), variant: StoredResponseCoding.variantKey(stored.variance),
             responseTime: entity.responseTime)
-        let isKept =
-            memory?.isOverridden == true
-            || memory?.snapshot.variants.contains {
-                $0.stored.responseTime >= entity.responseTime
-                    && StoredResponseCoding.variantKey($0.stored.variance) == receipt.variant
-            } == true
-        if isKept { return nil }
-        if await isStored(receipt) { return nil }
+        if try await keeps(receipt, of: key) { return nil }
         let writer = diskTier.begin(stored, of: resource, service: service, length: entity.length, configuration)
         return ImportedEntity(
             proxy: self, key: key, owner: isFromHere ? entity.owner : "", receipt: receipt, writer: writer)
     }
 
+    /// Whether what is in an entity's place already is as new, or an operator's own.
+    fileprivate func keeps(_ receipt: ImportedEntity.Receipt, of key: ResourceKey) async throws(ImportRefusal) -> Bool {
+        if let memory = registry.resource(for: key)?.memory {
+            if memory.isOverridden { return true }
+            let isInMemory = memory.snapshot.variants.contains {
+                $0.stored.responseTime >= receipt.responseTime
+                    && StoredResponseCoding.variantKey($0.stored.variance) == receipt.variant
+            }
+            if isInMemory { return true }
+        }
+        return try await isStored(receipt)
+    }
+
     /// Whether an entity, or a newer one in its place, is in the store.
-    package func isStored(_ receipt: ImportedEntity.Receipt) async -> Bool {
-        let records = (try? await diskTier?.store.read(receipt.key)) ?? []
+    package func isStored(_ receipt: ImportedEntity.Receipt) async throws(ImportRefusal) -> Bool {
+        guard let diskTier else { return false }
+        guard let records = try? await diskTier.store.read(receipt.key) else { throw .unread }
         return records.contains { $0.variant == receipt.variant && $0.responseTime >= receipt.responseTime }
     }
 }

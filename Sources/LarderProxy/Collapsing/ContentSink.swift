@@ -9,8 +9,10 @@ import LarderStores
 final class ContentSink {
     private let sharedLoad: SharedLoad
     private let context: LoopContext
-    /// Nil when the response is not written to the store.
+    /// Nil when the response is not written to the store, or no more.
     private(set) var writer: EntityWriter?
+    /// The same, and one that takes no more: at the end of the response it removes what was to be replaced.
+    let begun: EntityWriter?
     private var retains: Bool
     /// Octets so far.
     private(set) var total: Int64 = 0
@@ -19,6 +21,7 @@ final class ContentSink {
         self.sharedLoad = sharedLoad
         self.context = context
         self.writer = writer
+        begun = writer
         retains = keepsInMemory && sharedLoad.isRetaining
     }
 

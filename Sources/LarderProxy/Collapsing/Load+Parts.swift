@@ -82,7 +82,7 @@ extension Load {
             if filled.isForAll { forget(rangeFill.variant) }
             return finish(Fields())
         }
-        guard let part else { return complete(stored, sink.writer, trailers: Fields()) }
+        guard let part else { return complete(stored, sink.begun, trailers: Fields()) }
         await landWhole(part, stored, sink)
         finish(Fields())
     }

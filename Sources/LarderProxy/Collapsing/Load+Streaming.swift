@@ -71,7 +71,7 @@ extension Load {
             return dropCut(received.head, sink, trailers: response.trailers)
         }
         await show(received)
-        complete(stored, sink.writer, trailers: response.trailers, pace: streamed.recorder?.pace)
+        complete(stored, sink.begun, trailers: response.trailers, pace: streamed.recorder?.pace)
     }
 
     /// Ends a load with complete content, if it is only relayed or kept in memory; `take` handles all others. Nil for

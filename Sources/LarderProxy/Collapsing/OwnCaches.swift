@@ -156,7 +156,10 @@ extension LoopContext {
             await own.load(service, configuration, self)
         } else if let diskTier {
             let sharing = proxy.sharing.flatMap { $0.rules.allows(service) ? $0 : nil }
-            await diskTier.load(resource, service: service, configuration) { sharing?.isOutdated($0) ?? false }
+            let now = now()
+            await diskTier.load(resource, service: service, configuration) {
+                sharing?.isOutdated($0, at: now) ?? false
+            }
         } else {
             resource.memory.storeHasNothing(since: resource.memory.mark)
         }

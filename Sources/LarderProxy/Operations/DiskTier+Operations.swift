@@ -38,9 +38,9 @@ extension DiskTier {
     /// Requires validation before each use of the responses stored under `key`. Returns how many variants changed.
     package func markStale(
         _ key: EntityKey, policy: CachePolicy, where isMeant: (StoredResponse) -> Bool = { _ in true }
-    ) async -> Int {
+    ) async throws(StoreUnavailable) -> Int {
         var changed = 0
-        for record in (try? await store.read(key)) ?? [] {
+        for record in try await store.read(key) {
             guard let variant = variant(of: record, policy: policy), variant.stored.standing == .asReceived,
                 isMeant(variant.stored)
             else {

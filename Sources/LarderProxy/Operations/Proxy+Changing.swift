@@ -42,7 +42,7 @@ extension Proxy {
 
     /// Requires validation before each use of the stored responses for `subject`; they are still served when the origin
     /// fails. Returns how many variants changed.
-    package func invalidate(_ subject: ResourceSubject) async -> Int {
+    package func invalidate(_ subject: ResourceSubject) async throws(StoreUnavailable) -> Int {
         let service = subject.service
         let policy = service.configuration(for: subject.uri, method: subject.method).policy
         let key = subject.key(in: .shared)
@@ -51,7 +51,7 @@ extension Proxy {
         let inMemory = registry.resource(for: key).map { markStale($0, service: service) } ?? 0
         let entity = EntityKey(
             service: service.name, partition: Larder.Partition.shared.name, stage: DiskTier.stage, url: key.url)
-        let onDisk = await diskTier?.markStale(entity, policy: policy) ?? 0
+        let onDisk = try await diskTier?.markStale(entity, policy: policy) ?? 0
         // Repeated, for responses read from the store in between.
         if onDisk > 0 { _ = registry.resource(for: key).map { markStale($0, service: service, noting: .forClients) } }
         await diskTier?.store.flush()

@@ -6,6 +6,7 @@ import LarderIO
 package import LarderRules
 import LarderSettings
 import LarderStores
+import Logging
 
 /// The operations of a program on one Resource of its own service, which clients are served from as well.
 extension Proxy {
@@ -69,9 +70,13 @@ extension Proxy {
     /// The same for what is on disk alone and was received by then.
     package func invalidateStored(_ resource: Resource, until moment: Timestamp) async {
         guard let diskTier, let (service, _) = place(of: resource) else { return }
-        _ = await diskTier.markStale(
-            diskTier.key(of: resource, service), policy: service.configuration(for: resource).policy,
-            where: { $0.responseTime <= moment })
+        do {
+            _ = try await diskTier.markStale(
+                diskTier.key(of: resource, service), policy: service.configuration(for: resource).policy,
+                where: { $0.responseTime <= moment })
+        } catch {
+            logger.warning("\(error); some on disk stays up to date", metadata: ["service": "\(service.name)"])
+        }
     }
 
     /// Empties a Resource for clients: in memory, and with `memoryAndCaches` on disk.

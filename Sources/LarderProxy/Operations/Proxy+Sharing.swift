@@ -32,7 +32,11 @@ extension Proxy {
                 forgetAll: { [weak self] in await self?.forgetShared() },
                 reached: { [weak self, loop = context.loop] place in
                     guard let self else { return }
-                    sharing.reached(place, on: loop, writers: walkers)
+                    sharing.reached(place, on: loop, writers: walkers) { [weak self] in
+                        guard let store = self?.diskTier?.store else { return false }
+                        await store.flush()
+                        return await store.removalsEnd() && store.statistics.state == .open
+                    }
                 })
             let log = SharedLog(
                 sharing.state, on: context.loop,

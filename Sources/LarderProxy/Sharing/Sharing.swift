@@ -96,33 +96,47 @@ package final class Sharing: Sendable {
     /// Where to read the log on from; nil where that is not known.
     var place: LogPlace? { reached.withLock { $0.place } }
 
-    /// How long the store has to commit a message's removals, before the message counts as applied.
-    private static let commitTime = Duration.seconds(1)
+    /// How often the place is written at most.
+    private static let writeTime = Duration.seconds(1)
 
     /// Everything up to `place` was obeyed. To be called on `loop`.
-    func reached(_ place: LogPlace, on loop: EventLoop, writers: WorkerPool) {
+    ///
+    /// - Parameter isCommitted: returns true once all removals until now are on the disk.
+    func reached(
+        _ place: LogPlace, on loop: EventLoop, writers: WorkerPool, isCommitted: @escaping @Sendable () async -> Bool
+    ) {
         let isFirst = reached.withLock { reached in
             reached.place = place
             defer { reached.isDue = true }
             return !reached.isDue
         }
         guard isFirst, let file else { return }
-        loop.timerHere(after: Sharing.commitTime) { [weak self] in
-            // The place of this instant: removals for later messages may not have been committed.
-            let written = PositionFile.Place(log: place, floor: self?.floor.load(ordering: .acquiring) ?? .min)
-            let next = self?.reached.withLock { reached in
-                reached.isDue = false
-                return reached.place
+        loop.timerHere(after: Sharing.writeTime) { [weak self] in
+            loop.startHere { [weak self] in
+                guard let self else { return }
+                // The place of this instant: removals for later messages may not be committed.
+                let written = PositionFile.Place(
+                    log: self.place ?? place, floor: self.floor.load(ordering: .acquiring))
+                if await isCommitted() { _ = try? await writers.run { file.write(written) } }
+                let next = self.reached.withLock { reached in
+                    reached.isDue = false
+                    return reached.place
+                }
+                guard let next, next.position != written.log.position else { return }
+                self.reached(next, on: loop, writers: writers, isCommitted: isCommitted)
             }
-            loop.startHere { _ = try? await writers.run { file.write(written) } }
-            if let self, let next, next.position != place.position { self.reached(next, on: loop, writers: writers) }
         }
     }
 
     /// Shared responses stored before `now` are used no more.
     func forget(storedBefore now: Timestamp) { floor.store(now.nanoseconds, ordering: .releasing) }
 
-    func isOutdated(_ storedAt: Timestamp) -> Bool { storedAt.nanoseconds < floor.load(ordering: .acquiring) }
+    /// Whether a shared response must not be used. Where the clock has been put back since, all that was stored until
+    /// now counts as stored before, and nothing that is stored from now on.
+    func isOutdated(_ storedAt: Timestamp, at now: Timestamp) -> Bool {
+        let floor = floor.min(now.nanoseconds, ordering: .acquiringAndReleasing).newValue
+        return storedAt.nanoseconds < floor || storedAt > now
+    }
 
     // MARK: Reporting
 

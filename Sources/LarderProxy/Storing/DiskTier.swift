@@ -64,10 +64,10 @@ package final class DiskTier: Sendable {
     func variants(
         of resource: Resource, service: RoutedService, _ configuration: EffectiveConfiguration
     ) async throws(StoreUnavailable) -> [Variant] {
-        let records = try await store.read(key(of: resource, service))
+        let records = try await store.read(key(of: resource, service), skippingUnread: true)
         let renditions =
             configuration.mayTransform
-            ? try await store.read(key(of: resource, service, stage: DiskTier.servedStage)) : []
+            ? try await store.read(key(of: resource, service, stage: DiskTier.servedStage), skippingUnread: true) : []
         return variants(of: records, renditions: renditions, configuration)
     }
 

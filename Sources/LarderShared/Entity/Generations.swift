@@ -74,6 +74,9 @@ package struct KnownGenerations: Sendable {
         generations[scope] = (generation, now)
     }
 
+    /// Answers that are under way may be outdated.
+    package mutating func noteChange() { mark += 1 }
+
     package mutating func forgetAll() {
         mark += 1
         generations = [:]

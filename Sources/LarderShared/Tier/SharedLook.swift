@@ -19,6 +19,8 @@ package struct SharedLook: Sendable {
     let generation: Generation?
     /// Of everything and of the service at the time of the look-up. Entities stored after it belong to them.
     let scopes: [Generation]
+    /// That of `SharedState` before the look-up.
+    let mark: UInt64
 
     /// Reads the reply to `EngineKeys.readWithLease`; nil when it is none.
     struct Raw {

@@ -23,6 +23,9 @@ package struct SharedOutbox: Sendable {
     /// Whether an invalidation of that URL is under way.
     package func contains(_ key: SharedKey) -> Bool { !keys.isEmpty && keys[key.forAll] != nil }
 
+    /// Whether an invalidation of that scope is under way.
+    package func contains(_ scope: SharedScope) -> Bool { items.contains { $0.subject.scope?.0 == scope } }
+
     /// Adds an invalidation. When there are too many, for an engine that is away, one of everything takes the place of
     /// all; that one is returned for its generation to be learnt.
     package mutating func append(_ subject: LogMessage.Subject) -> LogMessage.Subject? {

@@ -84,6 +84,8 @@ package final class SharedState: Sendable {
     }
 
     package func learn(_ generation: Generation, of scope: SharedScope, asked: UInt64, at now: Int64) {
+        // The engine does not have the new one yet.
+        guard !outbox.withLock({ $0.contains(scope) }) else { return }
         generations.withLock { _ = $0.learn(generation, of: scope, asked: asked, at: now) }
     }
 
@@ -105,7 +107,11 @@ package final class SharedState: Sendable {
 
     package func isBeingInvalidated(_ key: SharedKey) -> Bool { outbox.withLock { $0.contains(key) } }
     package func nextToSend(_ count: Int) -> [SharedOutbox.Item] { outbox.withLock { $0.next(count) } }
-    package func confirm(_ items: [SharedOutbox.Item]) { outbox.withLock { $0.confirm(items) } }
+    package func confirm(_ items: [SharedOutbox.Item]) {
+        // Before it is forgotten, as answers that are under way may be older.
+        if items.contains(where: { $0.subject.scope != nil }) { generations.withLock { $0.noteChange() } }
+        outbox.withLock { $0.confirm(items) }
+    }
     package var isEverythingSent: Bool { outbox.withLock { $0.isEmpty } }
 }
 

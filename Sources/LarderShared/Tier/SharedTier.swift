@@ -80,7 +80,7 @@ package final class SharedTier {
         let valid = current.filter { state.all($0.entity.scopes(of: key), at: now) == $0.generations.scopes }
         return SharedLook(
             key: key, entities: valid.map(\.entity), lease: raw.lease, index: raw.index, generation: raw.generation,
-            scopes: scopes)
+            scopes: scopes, mark: asked)
     }
 
     /// Makes sure that a scope has a generation, and reads it.
@@ -280,7 +280,7 @@ package final class SharedTier {
     }
 
     /// The generations that `entity` belongs to: as of the look-up, and for groups, which are known since the response,
-    /// as of now.
+    /// as of now, unless one may have been invalidated since the look-up.
     private func generations(
         of entity: SharedEntity, in generation: Generation?, after look: SharedLook, until deadline: Int64
     ) async -> EntityGenerations? {
@@ -291,7 +291,8 @@ package final class SharedTier {
             let outcomes = await engine.perform(unknown.flatMap { beginning(of: $0) }, until: deadline)
             for (number, scope) in unknown.enumerated() { learn(outcomes[2 * number + 1], scope, asked) }
         }
-        guard let known = state.all(groups, at: loop.monotonicHere()) else { return nil }
+        guard let known = state.all(groups, at: loop.monotonicHere()), groups.isEmpty || state.mark == look.mark
+        else { return nil }
         return EntityGenerations(url: generation, scopes: look.scopes + known)
     }
 

@@ -230,9 +230,10 @@ final class StoreCore: Sendable {
             guard case .open = health.state else { return false }
             health.state = .degraded(reason)
             health.retryAt = monotonicNow() + health.coolDown.wholeNanoseconds
+            // With the lock held, so that a recovery comes before both or after both.
+            queue.suspend()
             return true
         }
-        queue.suspend()
         if isNew { emit(.degraded(reason)) }
     }
 
@@ -250,9 +251,9 @@ final class StoreCore: Sendable {
             health.state = .open
             health.retryAt = nil
             health.coolDown = settings.coolDown
+            queue.resume()
             return true
         }
-        queue.resume()
         if wasDegraded { emit(.recovered) }
     }
 }

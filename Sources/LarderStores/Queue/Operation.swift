@@ -50,14 +50,15 @@ final class Operation: @unchecked Sendable {
         }
     }
 
-    /// Whether it is to be committed in any case, as what supersedes it for `reason` makes a version of what it writes.
-    func staysAsVersion(because reason: RemovalReason) -> Bool {
+    /// Whether it is to be committed in any case: what supersedes it for `reason` makes a version of what it writes, or
+    /// leaves versions that it wipes.
+    func stays(because reason: RemovalReason) -> Bool {
         // Others could be committed after what supersedes them.
-        guard progress == .queued, reason == .superseded else { return false }
+        guard progress == .queued else { return false }
         return switch change {
-        case .write(let record, _): record.history.isKept
-        case .updateHead: true
-        case .remove: false
+        case .write(let record, _): reason == .superseded && record.history.isKept
+        case .updateHead: reason == .superseded
+        case .remove(_, let own, _): own == .wiped && reason != .wiped
         }
     }
 
@@ -70,9 +71,13 @@ final class Operation: @unchecked Sendable {
         }
     }
 
-    /// Whether it writes an entity with that label.
-    func writes(_ label: EntityLabel) -> Bool {
-        if case .write(let record, _) = change { record.labels.contains(label) } else { false }
+    /// Whether its entity has that label afterwards.
+    func brings(_ label: EntityLabel) -> Bool {
+        switch change {
+        case .write(let record, _): record.labels.contains(label)
+        case .updateHead(let update): update.labels?.contains(label) == true
+        case .remove: false
+        }
     }
 
     /// The content that it has in a file; nil for most.
@@ -83,6 +88,10 @@ final class Operation: @unchecked Sendable {
 
     var isWrite: Bool {
         if case .write = change { true } else { false }
+    }
+
+    var isRemoval: Bool {
+        if case .remove = change { true } else { false }
     }
 }
 

@@ -49,6 +49,7 @@ extension WriteQueue {
                 batch.items.append(queued.item)
             case .command(.wipe(let removal)):
                 guard batch.items.isEmpty, batch.unwanted.isEmpty else { return .batch(batch) }
+                removal.isTaken = true
                 advance(&state)
                 return .wipe(removal)
             case .command(let command):

@@ -126,6 +126,7 @@ final class WriteQueue: Sendable {
                 }
             case .remove(_, _, let storedAt):
                 guard index.mayContain(operation.key.hash) else { return false }
+                if merge(operation, in: &state) { return true }
                 if let storedAt {
                     guard settle(operation, ifStoredAt: storedAt, in: &state) else { return false }
                 } else {
@@ -136,8 +137,7 @@ final class WriteQueue: Sendable {
                 for label in update.labels ?? [] { index.insert(label.hash) }
                 if let merged = merge(update, of: operation.key, in: &state) { return merged }
             }
-            state.pending.append(operation)
-            if operation.progress == .queued { enqueue(.operation(operation), bytes: operation.cost, in: &state) }
+            append(operation, in: &state)
             return true
         }
     }
@@ -199,6 +199,11 @@ final class WriteQueue: Sendable {
         }
     }
 
+    private func append(_ operation: Operation, in state: inout State) {
+        state.pending.append(operation)
+        if operation.progress == .queued { enqueue(.operation(operation), bytes: operation.cost, in: &state) }
+    }
+
     func enqueue(_ item: Item, bytes: Int, in state: inout State) {
         let weight = bytes + Self.overhead
         state.items.append(Queued(item: item, bytes: weight))
@@ -209,19 +214,21 @@ final class WriteQueue: Sendable {
         if isFirst || state.isHurried || state.bytes >= groupBytes { monitor.notify() }
     }
 
-    /// Drops operations that a write or removal makes pointless. Operations being committed stay, and writes that become
-    /// versions.
+    /// Drops operations that a write or removal makes pointless. Operations being committed stay, writes that become
+    /// versions, and wipes of versions.
     private func overtake(by operation: Operation, in state: inout State) {
         let variant = operation.variant
         for other in state.pending[operation.key.hash] where other.progress != .committing && other.key == operation.key
         {
             guard variant == nil || other.variant == variant else { continue }
-            if !other.staysAsVersion(because: operation.reason) { drop(other, in: &state) }
+            if !other.stays(because: operation.reason) { drop(other, in: &state) }
         }
     }
 
     private func last(of key: EntityKey, _ variant: [UInt8]?, in state: State) -> Operation? {
-        state.pending[key.hash].last { $0.key == key && ($0.variant == nil || $0.variant == variant) }
+        state.pending[key.hash].last {
+            $0.key == key && (variant == nil || $0.variant == nil || $0.variant == variant)
+        }
     }
 
     /// Decides a removal of what was stored at an instant by what is not committed yet, if anything. False if that is
@@ -244,7 +251,15 @@ final class WriteQueue: Sendable {
         guard let last = last(of: key, update.variant, in: state) else { return nil }
         switch last.change {
         case .remove(_, _, let storedAt): return storedAt.map { $0 == update.storedAt } ?? true ? false : nil
-        case .updateHead: return nil
+        case .updateHead(let earlier):
+            // While nothing can be written, validations go on. Other labels stay behind a removal by those before.
+            guard last.progress == .queued, !last.isHidden, earlier.storedAt == update.storedAt,
+                update.labels == nil || update.labels == earlier.labels || state.removals.isEmpty
+            else { return nil }
+            var update = update
+            update.labels = update.labels ?? earlier.labels
+            last.change = .updateHead(update)
+            return true
         case .write(var record, let blocks):
             guard record.storedAt == update.storedAt else { return false }
             guard last.progress != .committing else { return nil }
@@ -254,6 +269,19 @@ final class WriteQueue: Sendable {
         }
     }
 
+    /// Whether the last operation removes what another removal would, and so does for both. While nothing can be written,
+    /// each response that cannot be stored removes what it was to replace.
+    private func merge(_ removal: Operation, in state: inout State) -> Bool {
+        guard let last = last(of: removal.key, removal.variant, in: state), last.progress == .queued,
+            case .remove(let variant, let reason, let storedAt) = last.change,
+            case .remove(_, let laterReason, let laterTime) = removal.change,
+            variant == nil || variant == removal.variant, storedAt == nil || storedAt == laterTime,
+            reason == .wiped || laterReason != .wiped
+        else { return false }
+        if reason != .wiped, variant == removal.variant, storedAt == laterTime { last.change = removal.change }
+        return true
+    }
+
     private func hideAll(for removal: Removal, in state: inout State) {
         hideOperations(of: removal, isQueued: false, in: &state)
         state.removals.append(removal)
@@ -261,16 +289,30 @@ final class WriteQueue: Sendable {
 
     /// - Parameter isQueued: whether the removal is in front of the operations that are accepted now.
     private func hideOperations(of removal: Removal, isQueued: Bool, in state: inout State) {
-        for operation in state.pending.all where removal.match.accepts(operation.key) {
-            if let label = removal.match.label, !operation.writes(label) { continue }
-            let isVersion = !isQueued && operation.staysAsVersion(because: removal.reason)
-            if operation.progress == .committing || isVersion {
+        for operation in state.pending.all where !operation.isRemoval && removal.match.accepts(operation.key) {
+            if let label = removal.match.label {
+                guard operation.brings(label) else { continue }
+                removeAfter(operation, in: &state)
+            }
+            if operation.progress == .committing || !isQueued && operation.stays(because: removal.reason) {
                 operation.isHidden = true
             } else {
                 if operation.isWrite { removal.removed += 1 }
                 drop(operation, in: &state)
             }
         }
+    }
+
+    /// Has the entity of an operation that is hidden for a label go, whatever becomes of the operation: the row that it
+    /// changes may not have that label, and would be seen again.
+    private func removeAfter(_ operation: Operation, in state: inout State) {
+        guard last(of: operation.key, operation.variant, in: state) === operation else { return }
+        var storedAt: Timestamp?
+        if case .updateHead(let update) = operation.change { storedAt = update.storedAt }
+        append(
+            Operation(
+                key: operation.key,
+                change: .remove(variant: operation.variant, because: .superseded, ifStoredAt: storedAt)), in: &state)
     }
 
     /// Hides an operation; its owner finds it `dropped`.
@@ -295,10 +337,9 @@ final class WriteQueue: Sendable {
             let isOvertaken = operation.isHidden
             drop(operation, in: &state)
             guard !isOvertaken else { return }
-            let removal = Operation(
-                key: operation.key, change: .remove(variant: record.variant, because: .superseded))
-            state.pending.append(removal)
-            enqueue(.operation(removal), bytes: 0, in: &state)
+            append(
+                Operation(key: operation.key, change: .remove(variant: record.variant, because: .superseded)),
+                in: &state)
         }
     }
 

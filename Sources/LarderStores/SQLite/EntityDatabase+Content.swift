@@ -112,10 +112,15 @@ extension EntityDatabase {
             try deleteContentRow(found, isDamaged: true)
             return try storeContent(content, blocks: blocks, isShared: true)
         }
-        if let place = found.place, segments?.writer.isUnread(place) == true {
+        if let lost = found.place, segments?.writer.isUnread(lost) == true {
             // The disk may have lost it. Its place is not used again.
-            try deleteContentRow(found, isDamaged: true)
-            return try storeContent(content, blocks: blocks, isShared: true)
+            guard blocks == nil else {
+                try deleteContentRow(found, isDamaged: true)
+                return try storeContent(content, blocks: blocks, isShared: true)
+            }
+            // It is written again for all that have it.
+            try move(found.id, to: place, content)
+            effects.lost.append(lost)
         }
         try set(users: users + 1, of: found.id)
         if blocks != nil, !found.isFile { effects.freedFiles.insert(digest) }
@@ -140,6 +145,18 @@ extension EntityDatabase {
         } catch {
             throw SQLiteFailure(error)
         }
+    }
+
+    /// Writes the content of a row again, to another place or into the row.
+    private func move(_ id: Int64, to place: SegmentPlace?, _ content: ContentReference) throws(SQLiteFailure) {
+        contents.move.bind(1, id)
+        contents.move.bind(2, place?.segment)
+        contents.move.bind(3, place?.offset)
+        contents.move.bindNull(4)
+        if place == nil, case .inline(let chunk) = content.location { contents.move.bindInPlace(4, chunk.bytes) }
+        defer { contents.move.bindNull(4) }
+        try withExtendedLifetime(content) { () throws(SQLiteFailure) in try contents.move.run() }
+        if let place { try write(content, to: place) }
     }
 
     private func set(users: Int64, of id: Int64) throws(SQLiteFailure) {
@@ -218,7 +235,7 @@ extension EntityDatabase {
 
 /// The statements about content, prepared once.
 final class ContentStatements {
-    let insert, find, byID, setUsers, delete: Statement
+    let insert, find, byID, setUsers, move, delete: Statement
 
     init(_ connection: Connection) throws(SQLiteFailure) {
         insert = try connection.prepare(
@@ -234,6 +251,7 @@ final class ContentStatements {
             SELECT users, length, blocks IS NOT NULL, digest, segment, place, digestHash FROM content WHERE id = ?1
             """)
         setUsers = try connection.prepare("UPDATE content SET users = ?2 WHERE id = ?1")
+        move = try connection.prepare("UPDATE content SET segment = ?2, place = ?3, octets = ?4 WHERE id = ?1")
         delete = try connection.prepare("DELETE FROM content WHERE id = ?1")
     }
 }

@@ -48,8 +48,7 @@ extension EntityDatabase {
             if let pins, pins.contains(candidate.keyHash) { continue }
             let hasExpired = candidate.expires.map { $0 <= now.nanoseconds } ?? false
             if index.clearMark(candidate.keyHash) {
-                removeMark.bind(1, hash: candidate.keyHash)
-                try removeMark.run()
+                try removeMark(of: candidate.keyHash)
                 if !hasExpired { continue }
             }
             try removeRow(id: candidate.id, keyHash: candidate.keyHash, content: candidate.content)
@@ -94,6 +93,20 @@ extension EntityDatabase {
                     content: evictionCandidates.optionalInteger(2), expires: evictionCandidates.optionalInteger(3)))
         }
         return candidates
+    }
+
+    func removeMark(of hash: UInt64) throws(SQLiteFailure) {
+        removeMark.bind(1, hash: hash)
+        try removeMark.run()
+    }
+
+    /// Removes the marks of keys under which nothing is stored.
+    func removeUselessMarks() throws(SQLiteFailure) {
+        try connection.execute(
+            """
+            DELETE FROM recentlyUsed
+            WHERE NOT EXISTS (SELECT 1 FROM entity WHERE entity.keyHash = recentlyUsed.keyHash)
+            """)
     }
 
     /// Stores which keys were used, so that not all of them look unused after a restart.

@@ -93,9 +93,7 @@ final class EntityDatabase {
         entityByID = try connection.prepare("SELECT keyHash, content FROM entity WHERE id = ?1")
         deleteEntity = try connection.prepare("DELETE FROM entity WHERE id = ?1")
         updateEntity = try connection.prepare(
-            """
-            UPDATE entity SET requestTime = ?2, responseTime = ?3, expires = ?4, seal = ?5, head = ?6 WHERE id = ?1
-            """)
+            "UPDATE entity SET requestTime = ?2, responseTime = ?3, expires = ?4, seal = ?5, head = ?6 WHERE id = ?1")
         anyOfKey = try connection.prepare(
             """
             SELECT 1 FROM entity WHERE keyHash = ?1 UNION ALL SELECT 1 FROM version WHERE keyHash = ?1 LIMIT 1
@@ -113,7 +111,8 @@ final class EntityDatabase {
             "SELECT id, keyHash, content, expires FROM entity WHERE id > ?1 AND id <= ?3 ORDER BY id LIMIT ?2")
         pageCount = try connection.prepare("PRAGMA page_count")
         freePageCount = try connection.prepare("PRAGMA freelist_count")
-        addMark = try connection.prepare("INSERT OR IGNORE INTO recentlyUsed (keyHash) VALUES (?1)")
+        addMark = try connection.prepare(
+            "INSERT OR IGNORE INTO recentlyUsed SELECT keyHash FROM entity WHERE keyHash = ?1")
         removeMark = try connection.prepare("DELETE FROM recentlyUsed WHERE keyHash = ?1")
         setState = try connection.prepare("INSERT OR REPLACE INTO state (name, value) VALUES (?1, ?2)")
     }
@@ -143,7 +142,10 @@ final class EntityDatabase {
         try begin.run()
         do {
             try body()
-            for key in shrunkKeys where try !hasKey(key) { effects.lostKeys.append(key) }
+            for key in shrunkKeys where try !hasKey(key) {
+                effects.lostKeys.append(key)
+                try removeMark(of: key)
+            }
             try commit.run()
         } catch {
             cursor = cursorBefore

@@ -24,6 +24,8 @@ final class EntityReader {
         var damagedContent: [StoredDigest] = []
         /// Rows beyond the limit on variants.
         var surplus: [Int64] = []
+        /// Why rows are left out whose content cannot be read just now.
+        var unread: DiskFailure?
     }
 
     /// Octets; a longer column is damaged, and is not read into memory.
@@ -212,7 +214,8 @@ final class EntityReader {
         found.rows.append(Found.Row(id: id, record: record, place: place))
     }
 
-    /// Reads the content of rows that lies in segments. Rows whose content was removed meanwhile are left out.
+    /// Reads the content of rows that lies in segments. Rows whose content was removed meanwhile are left out, and those
+    /// that the disk does not give: one bad sector concerns no other row.
     private func readSegments(into found: inout Found) throws(SQLiteFailure) {
         guard found.rows.contains(where: { $0.place != nil }) else { return }
         var rows: [Found.Row] = []
@@ -223,7 +226,12 @@ final class EntityReader {
             }
             let digest = row.record.content.digest
             let octets: ContentChunk?
-            do { octets = try segments.read(place) } catch { throw SQLiteFailure(error) }
+            do {
+                octets = try segments.read(place)
+            } catch {
+                found.unread = error
+                continue
+            }
             if let octets, matches(octets.bytes, digest) {
                 row.record.content.location = .inline(octets)
                 rows.append(row)

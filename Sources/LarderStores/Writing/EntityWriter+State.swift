@@ -30,6 +30,8 @@ extension EntityWriter {
         /// Created and used by the one job that is scheduled.
         var hashing: ContentHashing?
         var isScheduled = false
+        /// Whether what was there before stays, although it could not be stored.
+        var isUnwanted = false
         /// The operation that can run when the file is complete.
         var operation: Operation?
         /// Octets in memory that are counted against the limit of the queue.

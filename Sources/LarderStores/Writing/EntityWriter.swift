@@ -71,7 +71,10 @@ package final class EntityWriter: ContentReader {
     }
 
     /// Declares the content complete, and not to be stored: what was there before stays. Readers can read to its end.
-    package func finishUnstored() { withhold(.aborted) }
+    package func finishUnstored() {
+        lock.withLock { $0.isUnwanted = true }
+        withhold(.aborted)
+    }
 
     /// Declares the content complete. The entity can be read from now on. Returns false if it is not stored.
     ///
@@ -115,7 +118,7 @@ package final class EntityWriter: ContentReader {
     /// The final steps. From here on the operation accounts for the content in memory.
     private func end(length: Int64?, sharing content: [ContentChunk]) -> Ending {
         lock.withLock { state in
-            if let reason = state.refusal { return .abandoned(reason) }
+            if let reason = state.refusal { return .abandoned(state.isUnwanted ? .aborted : reason) }
             guard state.isOpen else { return .done }
             if let length, length != state.length { return .abandoned(.wrongLength) }
             guard case .gathering = state.phase else { return .file }
@@ -141,7 +144,8 @@ package final class EntityWriter: ContentReader {
     /// Cancels the write; the previously stored entity stays.
     package func abort() { abandon(.aborted) }
 
-    /// Stops because the store is too slow. The entity to be replaced is removed: it is out of date all the same.
+    /// Stops because the store is too slow. `finish` then removes the entity that was to be replaced: it is out of date
+    /// all the same.
     package func giveUp() { abandon(.queueFull) }
 
     private func finishInline(_ record: EntityRecord, _ chunk: ContentChunk?, held: Int) -> Bool {

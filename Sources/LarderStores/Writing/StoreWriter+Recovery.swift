@@ -76,6 +76,8 @@ extension StoreWriter {
             settle(try database.transaction { () throws(SQLiteFailure) in try database.remove(impossible) })
             core.emit(.impossibleRows)
         }
+        // Earlier versions left marks of keys that were removed.
+        _ = try? database.transaction { () throws(SQLiteFailure) in try database.removeUselessMarks() }
         let entries = try database.countEntities()
         let fileBytes = try database.sumOfFiles()
         core.count { counts in
@@ -134,7 +136,7 @@ extension StoreWriter {
         guard let logIdentity else { return logIdentity = currentLogIdentity }
         guard logIdentity != currentLogIdentity else { return }
         core.readers.withoutTools { _ = try? checkpoint(database.connection, .truncate) }
-        replaceDatabase {
+        replaceDatabase(keepsRows: true) {
             guard let directory = try? core.files.directory.open() else { return }
             for name in Self.databaseFiles.dropFirst() { directory.remove(name) }
             core.emit(.logLost)
@@ -171,11 +173,18 @@ extension StoreWriter {
         core.files.forEachFile { core.files.removeUnlessClaimed($0) }
         if core.currentCounts.entries == 0 { segments.begin([:]) }
         _ = core.files.removeLeftOvers()
+        if let database, database.lastEntityID > 0 {
+            // The file could not be removed; its rows can.
+            core.queue.post(
+                .removeAll(Removal(match: EntityMatch(), reason: .wiped, removed: 0, continuation: nil)))
+        }
         core.queue.end(removal)
     }
 
     /// Closes the database everywhere, runs `body` on the files, and opens the result.
-    private func replaceDatabase(_ body: () -> Void) {
+    ///
+    /// - Parameter keepsRows: whether that has the same rows.
+    private func replaceDatabase(keepsRows: Bool = false, _ body: () -> Void) {
         database = nil
         segments.letGo()
         // A reader with the old file open under the old name would corrupt the log of the new one.
@@ -187,7 +196,7 @@ extension StoreWriter {
             counts.entries = 0
             counts.fileBytes = 0
         }
-        endRemovals()
+        if keepsRows { restartRemovals() } else { endRemovals() }
         core.index.isLoaded = false
         core.queue.forgetAllKeys()
         do {

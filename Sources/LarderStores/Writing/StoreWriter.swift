@@ -67,6 +67,7 @@ final class StoreWriter {
     /// Serves the queue until the store is closed.
     func run() {
         var idleDeadline: Int64 = 0
+        var isLastTry = false
         while true {
             let isRemoving = !removals.isEmpty && core.retryAt == nil
             let work = core.queue.next(
@@ -78,6 +79,11 @@ final class StoreWriter {
                 let mayGoOn = core.retryAt == nil ? maintain() : tryAgain()
                 idleDeadline = mayGoOn ? 0 : monotonicNow() + core.settings.idleInterval.wholeNanoseconds
             case .close:
+                // Entities removed while writing failed must not be there again.
+                if core.retryAt != nil, !isLastTry {
+                    isLastTry = true
+                    if tryAgain() { continue }
+                }
                 close()
                 return
             }
@@ -329,6 +335,11 @@ final class StoreWriter {
         forgetDiscarded(in: batch)
         // A checkpoint may make room; if that fails as well, nothing is lost.
         if let database { try? checkpoint(database.connection, .truncate) }
+    }
+
+    /// Rows of the removals that were deleted last may be there again, with the log that they were deleted in.
+    func restartRemovals() {
+        for removal in removals { (removal.nextID, removal.isAmongVersions) = (0, false) }
     }
 
     /// The rows of the removals are gone with their database.

@@ -160,6 +160,24 @@ struct SharedOutboxTests {
         #expect(!outbox.contains(key("/a")) && outbox.isEmpty)
     }
 
+    @Test func `the engine is not believed about a scope while it does not have the invalidation`() {
+        let state = SharedState(namespace: "n", secret: [1])
+        let (old, new) = (Generation.random(), Generation.random())
+        let later: Int64 = 61_000_000_000
+        var known: [Generation]? { state.all([.everything], at: later) }
+        state.post(.scope(.everything, new), at: 0)
+        #expect(state.all([.everything], at: 1) == [new])
+        let asked = state.mark
+        state.learn(old, of: .everything, asked: asked, at: later)
+        #expect(known == nil)
+        state.confirm(state.nextToSend(10))
+        // An answer that was under way.
+        state.learn(old, of: .everything, asked: asked, at: later)
+        #expect(known == nil)
+        state.learn(new, of: .everything, asked: state.mark, at: later)
+        #expect(known == [new])
+    }
+
     @Test func `more than there is room for are one of everything`() {
         var outbox = SharedOutbox(limit: 3)
         let none = (0..<3).compactMap { outbox.append(url("/\($0)")) }

@@ -19,6 +19,21 @@ struct SharingRulesTests {
             requestTime: Self.now, responseTime: Self.now, contentLength: 5, policy: CachePolicy())
     }
 
+    @Test func `a clock that was wrong when the log broke does not make all that is stored later outdated`() throws {
+        var settings = Settings().sharedCache
+        settings.url = try #require(EngineURL("redis://127.0.0.1:1"))
+        settings.key = Secret("key")
+        let sharing = try #require(try Sharing(settings))
+        let (now, later) = (Self.now, Self.now + .seconds(10))
+        #expect(!sharing.isOutdated(now, at: now))
+        sharing.forget(storedBefore: now + .seconds(86_400))
+        #expect(sharing.isOutdated(now + .seconds(3_600), at: now))
+        #expect(sharing.isOutdated(now + .seconds(-1), at: later))
+        #expect(!sharing.isOutdated(later, at: later))
+        sharing.forget(storedBefore: later)
+        #expect(sharing.isOutdated(now, at: later))
+    }
+
     @Test(arguments: [
         ("http://localhost/", true), ("http://a.localhost:8080/", true), ("http://127.0.0.1/", true),
         ("http://127.1.2.3/", true), ("http://[::1]/", true), ("http://0.0.0.0/", true),

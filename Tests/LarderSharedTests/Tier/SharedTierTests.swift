@@ -188,6 +188,22 @@ struct SharedTierTests {
         }
     }
 
+    @Test func `a member of a group that was invalidated since its load began is not written`() async throws {
+        try await Self.run { (loop, server) async throws in
+            let (a, b) = (Member(server, on: loop), Member(server, on: loop))
+            await a.join()
+            await b.join()
+            for (number, origin) in [nil, "https://a.test"].enumerated() {
+                let look = try #require(await a.tier.look(.sample()))
+                b.post(.scope(.group("g", origin: origin), .random()))
+                await a.until { a.obeyed.count > number }
+                #expect(await a.tier.write(.sample(groups: ["g"]), [], after: look) == false)
+                #expect(try await b.found("/a") == [])
+            }
+            #expect(try await a.share("/a", groups: ["g"]))
+        }
+    }
+
     @Test func `who was away reads what was said meanwhile`() async throws {
         try await Self.run { (loop, server) async throws in
             let a = Member(server, on: loop)
