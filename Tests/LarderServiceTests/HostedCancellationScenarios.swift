@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Dispatch
 import LarderHTTP
 import LarderIO
 import LarderProxy
@@ -158,6 +159,66 @@ struct HostedCancellationScenarios {
             #expect(try await scene.change("POST", "/-/resource/cancel?url=\(scene.url("/a"))").status == 200)
             #expect(await load.response().response.isCancellation)
             #expect(service.resource("/a").latestError == nil)
+        }
+    }
+
+    /// A transformer that has begun when the test hears of it, and ends when the test says so.
+    private func gated(_ begun: Recorder<Void>, _ gate: DispatchSemaphore) -> @Sendable (Service) -> Void {
+        { service in
+            service.configure {
+                $0.pipeline[.model].add(
+                    ResponseContentTransformer { (entity: Entity<[UInt8]>) in
+                        begun(())
+                        gate.wait()
+                        return entity.content + Array("!".utf8)
+                    })
+            }
+        }
+    }
+
+    @Test(arguments: ["program", "operator"])
+    func `RS-10 a load that is cancelled while its content is transformed changes nothing`(by who: String) async throws
+    {
+        let (begun, gate) = (Recorder<Void>(), DispatchSemaphore(value: 0))
+        try await run(configuring: gated(begun, gate)) { (scene, service) async throws in
+            let resource = service.resource("/a")
+            let load = resource.load()
+            try await scene.origin.request().reply(Self.fresh, content: "apples")
+            try await eventually("it is transformed") { begun.count == 1 }
+            if who == "program" {
+                load.cancel()
+            } else {
+                #expect(try await scene.change("POST", "/-/resource/cancel?url=\(scene.url("/a"))").status == 200)
+            }
+            // The loop has heard of it.
+            await scene.proxy.settle()
+            gate.signal()
+            #expect(await load.response().response.isCancellation)
+            try await eventually("no load is left") { resource.memory.loads.isEmpty }
+            #expect(resource.latestData == nil && resource.latestError == nil && !resource.isLoading)
+            #expect(resource.memory.snapshot.variants.isEmpty)
+        }
+    }
+
+    @Test func `RQ-17 T-16 clients that wait get what the program has cancelled while it was transformed`() async throws
+    {
+        let (begun, gate) = (Recorder<Void>(), DispatchSemaphore(value: 0))
+        try await run(configuring: gated(begun, gate)) { (scene, service) async throws in
+            let resource = service.resource("/a")
+            let load = resource.load()
+            let request = try await scene.origin.request()
+            let client = try await scene.client()
+            try await client.get(scene.url("/a"))
+            try await eventually("the client waits") { resource.memory.loads.first?.interest == 2 }
+            try await request.reply(Self.fresh, content: "apples")
+            try await eventually("it is transformed") { begun.count == 1 }
+            load.cancel()
+            await scene.proxy.settle()
+            gate.signal()
+            #expect(try await client.response().text == "apples!")
+            #expect(await load.response().response.isCancellation)
+            try await eventually("the program has it too") { resource.latestData != nil && !resource.isLoading }
+            #expect(scene.origin.count(of: "/a") == 1)
         }
     }
 }

@@ -55,15 +55,21 @@ package final class FrozenConfiguration: Sendable {
     package let entries: [String]
     /// Identifies the transformation of responses for clients; 0 when they get the origin's response.
     package let fingerprint: UInt64
+    /// The entry that asked for this while it was being applied, so that it and later ones are missing; nil for none.
+    let circle: String?
+    /// Whether it is to be remembered: not if it was made for an entry that was being applied, which may ask for itself.
+    package var isWhole: Bool { version != 0 }
     /// Whether there is something odd about the pipeline.
     let hasProblems: Bool
 
-    init(_ configuration: Configuration, version: UInt64, entries: [String]) {
+    init(_ configuration: Configuration, version: UInt64, entries: [String], circle: String? = nil) {
+        self.circle = circle
         self.configuration = configuration
         self.version = version
         self.entries = entries
         fingerprint = configuration.fingerprint
-        hasProblems = !configuration.pipeline.problems.isEmpty || !configuration.pipeline.unusedStages.isEmpty
+        hasProblems =
+            circle != nil || !configuration.pipeline.problems.isEmpty || !configuration.pipeline.unusedStages.isEmpty
     }
 }
 
@@ -78,6 +84,8 @@ package final class ConfigurationSet: Sendable {
     /// The configuration of every URL and method, where all entries apply to all of them.
     private let uniform = OnceReference<FrozenConfiguration>()
     private let isUniform: Bool
+    /// The entries that are being applied: their closures may ask for the configuration that they make.
+    private let running: ThreadMarks<Int>
 
     /// Some of the entries, a bit for each.
     private struct Selection: Hashable, Sendable {
@@ -98,7 +106,11 @@ package final class ConfigurationSet: Sendable {
         }
     }
 
-    init(version: UInt64, entries: [ConfigurationEntry], defaults: Configuration) {
+    init(
+        version: UInt64, entries: [ConfigurationEntry], defaults: Configuration,
+        running: ThreadMarks<Int> = ThreadMarks()
+    ) {
+        self.running = running
         self.version = version
         self.entries = entries
         self.defaults = defaults
@@ -109,30 +121,44 @@ package final class ConfigurationSet: Sendable {
     package func configuration(for url: ResourceURL, method: Method) -> FrozenConfiguration {
         // An invalid URL is never asked for, so nothing is run for it.
         guard url.isValid else { return FrozenConfiguration(Configuration(), version: version, entries: []) }
-        if isUniform { return uniform.load() ?? uniform.storeIfNil(compute { _ in true }) }
+        if isUniform {
+            if let known = uniform.load() { return known }
+            let made = compute { _ in true }
+            return made.isWhole ? uniform.storeIfNil(made) : made
+        }
         var applying = Selection()
         for number in entries.indices where entries[number].applies(to: method) {
             if entries[number].matches?(url) ?? true { applying.insert(number) }
         }
-        return computed.value(for: applying) { compute(applying.contains) }
+        if let known = computed[applying] { return known }
+        let made = compute(applying.contains)
+        return made.isWhole ? computed.value(for: applying) { made } : made
     }
 
-    /// The result of the entries that apply.
+    /// The result of the entries that apply; of those before an entry that asks for it while it is being applied.
     private func compute(_ isApplying: (Int) -> Bool) -> FrozenConfiguration {
+        let outer = running.onThisThread
+        let circle = outer.filter { $0 < entries.count && isApplying($0) }.min()
         var configuration = defaults
         var descriptions: [String] = []
-        for (number, entry) in entries.enumerated() where isApplying(number) {
-            entry.apply(&configuration)
+        for (number, entry) in entries.prefix(circle ?? entries.count).enumerated() where isApplying(number) {
+            running.during(number) { entry.apply(&configuration) }
             descriptions.append(entry.description)
         }
-        return FrozenConfiguration(configuration, version: version, entries: descriptions)
+        // No set has the version 0.
+        return FrozenConfiguration(
+            configuration, version: outer.isEmpty ? version : 0, entries: descriptions,
+            circle: circle.map { entries[$0].description })
     }
 
+    /// Whether an entry of the service is being applied on this thread.
+    var isComputing: Bool { !running.onThisThread.isEmpty }
+
     func adding(_ entry: ConfigurationEntry) -> ConfigurationSet {
-        ConfigurationSet(version: version + 1, entries: entries + [entry], defaults: defaults)
+        ConfigurationSet(version: version + 1, entries: entries + [entry], defaults: defaults, running: running)
     }
 
     func replacing(_ entries: [ConfigurationEntry]) -> ConfigurationSet {
-        ConfigurationSet(version: version + 1, entries: entries, defaults: defaults)
+        ConfigurationSet(version: version + 1, entries: entries, defaults: defaults, running: running)
     }
 }

@@ -8,9 +8,7 @@ extension Resource {
     }
 
     /// The places this resource has in the caches of its stages.
-    func cacheEntries() -> [CacheEntry] { cacheRun().entries }
-
-    private func cacheRun() -> PipelineRun { PipelineRun(configuration, subject: cacheSubject) }
+    func cacheEntries() -> [CacheEntry] { PipelineRun(configuration, subject: cacheSubject).entries }
 
     /// Reads the caches, unless that was done since the resource was made or wiped. Without caches it is done at once.
     func checkCaches() {
@@ -19,13 +17,17 @@ extension Resource {
             return program.machine.cacheCheck == .notStarted
         }
         guard isDue else { return }
-        let run = cacheRun()
-        let check = memory.withProgram(of: self) { program, state in
+        let configuration = configuration
+        let hasCaches = configuration.caching != .none && configuration.pipeline.hasCaches
+        let (check, mayBeInMemory) = memory.withProgram(of: self) { program, state in
             // A daemon may have content for its clients.
             let mayBeInMemory = isRegistered && !(state.snapshot.variants.isEmpty && state.snapshot.isStoreRead)
-            return program.machine.cacheCheckStarted(hasCaches: mayBeInMemory || !run.entries.isEmpty)
+            return (program.machine.cacheCheckStarted(hasCaches: mayBeInMemory || hasCaches), mayBeInMemory)
         }
         guard let check else { return }
+        // Not before: to make its keys, a cache may look at the resource.
+        let run = PipelineRun(configuration, subject: cacheSubject)
+        guard mayBeInMemory || !run.entries.isEmpty else { return finishCheck(check, nil, []) }
         let limit = configuration.transformTimeout
         Task { await self.readCaches(run, within: limit, check) }
     }

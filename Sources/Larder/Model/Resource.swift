@@ -104,7 +104,7 @@ public final class Resource: Sendable {
         let current = service.configurationSet
         if let known = readProgram({ $0?.frozen[method] }), known.version == current.version { return known }
         let frozen = current.configuration(for: url, method: method)
-        if frozen.hasProblems { service.reportProblems(of: frozen.configuration, for: url) }
+        if frozen.hasProblems { service.reportProblems(of: frozen, for: url) }
         service.log(.configuration, "\(method) \(url): \(frozen.entries.joined(separator: "; "))")
         // A resource nothing else happens to keeps nothing: the set remembers what it computed.
         if memory.isFollowed { _ = withProgram { $0.frozen.updateValue(frozen, forKey: method) } }

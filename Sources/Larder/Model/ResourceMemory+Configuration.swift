@@ -5,11 +5,14 @@ package import LarderRules
 
 /// The configuration of a Resource, and what it means for the variants in memory.
 extension ResourceMemory {
-    /// The configuration of this Resource, computed by `make` once for each `version`.
-    package func configuration<Value: AnyObject & Sendable>(version: UInt64, make: () -> Value) -> Value {
+    /// The configuration of this Resource, computed by `make` once for each `version`, unless it is not to be kept.
+    package func configuration<Value: AnyObject & Sendable>(
+        version: UInt64, keepingIf isKept: (Value) -> Bool = { _ in true }, make: () -> Value
+    ) -> Value {
         let known = state.withLock { $0.configuration }
         if known.version == version, let value = known.value as? Value { return value }
         let value = make()
+        guard isKept(value) else { return value }
         state.withLock { state in
             // A load that a former one began may end only now.
             if version >= state.configuration.version { state.configuration = (version, value) }

@@ -63,14 +63,24 @@ public final class Service: Sendable {
     }
 
     /// Reports problems of a resource's configuration, once.
-    func reportProblems(of configuration: Configuration, for url: ResourceURL) {
-        var problems = configuration.pipeline.problems.map(\.description)
-        problems += configuration.pipeline.unusedStages.map {
+    func reportProblems(of frozen: FrozenConfiguration, for url: ResourceURL) {
+        let pipeline = frozen.configuration.pipeline
+        var problems = pipeline.problems.map(\.description)
+        problems += pipeline.unusedStages.map {
             "the stage '\($0)' holds transformers or a cache and is not in the order of the pipeline"
         }
-        for problem in problems where saidProblems.withLock({ $0.insert(problem).inserted }) {
-            log.problem("\(name): \(problem) (first seen for \(url))")
+        if let circle = frozen.circle {
+            problems.append(
+                "the configure closure '\(circle)' asks for the configuration that it makes, and gets that without "
+                    + "itself; keep the value that it needs elsewhere, or use resources to which it does not apply")
         }
+        for problem in problems { reportProblem("\(problem) (first seen for \(url))", as: problem) }
+    }
+
+    /// Reports a mistake of the program, once.
+    func reportProblem(_ text: String, as problem: String? = nil) {
+        guard saidProblems.withLock({ $0.insert(problem ?? text).inserted }) else { return }
+        log.problem("\(name): \(text)")
     }
 
     /// The base URL in normal form, its path ending in a slash; nil for an invalid URL.
@@ -193,7 +203,9 @@ public final class Service: Sendable {
     /// Adds configuration for the resources that a pattern matches, for some methods or all. Later configuration
     /// sees and may change what earlier one left.
     ///
-    /// The closure may run at any time, on any thread, any number of times.
+    /// The closure may run at any time, on any thread, any number of times. It changes nothing else: configuration that
+    /// it adds or invalidates stays as it is. If it asks for what it makes, as by `latestData` of a resource that it
+    /// applies to, it gets what earlier closures have made. The log warns of both.
     public func configure(
         _ pattern: some ConfigurationPattern, methods: Set<Method>? = nil, description: String? = nil,
         _ body: @escaping @Sendable (inout Configuration) -> Void
@@ -227,6 +239,7 @@ public final class Service: Sendable {
     /// Data, running requests and caches are not touched. In a daemon that serves the service, its clients are served
     /// by the new one too; requests that have begun keep the old one.
     public func invalidateConfiguration() {
+        guard !isConfiguring("invalidateConfiguration()") else { return }
         change { $0.replacing($0.entries) }
         tellHost { $0.configurationIsInvalid(of: self) }
     }
@@ -235,9 +248,16 @@ public final class Service: Sendable {
     package func replaceConfiguration(with entries: [ConfigurationEntry]) { change { $0.replacing(entries) } }
 
     package func add(_ entry: ConfigurationEntry) {
-        if declaration.withLock({ $0.take(entry) }) { return }
+        guard !isConfiguring("configure(…)"), !declaration.withLock({ $0.take(entry) }) else { return }
         change { $0.adding(entry) }
         tellHost { $0.configurationIsInvalid(of: self) }
+    }
+
+    /// Whether one of the closures makes `call`, which would have it run again, and so on for ever.
+    private func isConfiguring(_ call: String) -> Bool {
+        guard configurationSet.isComputing else { return false }
+        reportProblem("a configure closure calls \(call), which changes nothing there; call it elsewhere")
+        return true
     }
 
     private func change(_ body: (ConfigurationSet) -> ConfigurationSet) {

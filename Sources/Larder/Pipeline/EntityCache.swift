@@ -46,7 +46,8 @@ public protocol EntityCache<Content>: Sendable {
     associatedtype Content: Sendable
 
     /// The key for a subject, or nil to store nothing. Must be at least as distinctive as the subject; called when a
-    /// request is made, so that its result is stored for the identity that asked.
+    /// request is made, so that its result is stored for the identity that asked. It may look at the subject's resource,
+    /// whose data it does not find there before its own caches have been read; it must not `load` or wipe it.
     func key(for subject: CacheSubject) -> Key?
 
     /// The entity last written, unchanged, or nil.

@@ -25,6 +25,17 @@ public final class OnceMap<Key: Hashable & Sendable, Value: AnyObject & Sendable
     /// Makes an empty map.
     public init() { chains = (0..<16).map { _ in Link() } }
 
+    /// The value of `key`, if there is one.
+    @inlinable
+    public subscript(key: Key) -> Value? {
+        var link = chains[key.hashValue & 15]
+        while let entry = link.next.load() {
+            if entry.key == key { return entry.value }
+            link = entry.link
+        }
+        return nil
+    }
+
     /// The value of `key`, computed by `make` if there is none. Of several that are computed at once, the one that comes
     /// first stays and is everybody's.
     @inlinable

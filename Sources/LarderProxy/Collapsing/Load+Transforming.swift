@@ -154,7 +154,8 @@ extension Load {
 
     // MARK: The pipeline
 
-    /// Runs the pipeline on the collected content; not if the load is cancelled before its turn comes.
+    /// Runs the pipeline on the collected content, unless the load is cancelled before its turn comes. The result for a load
+    /// that was cancelled meanwhile is nobody's.
     private func make(
         of head: ResponseHead, _ times: ReceivedResponse.Times, _ content: CollectedContent
     ) async throws -> MadeResponse {
@@ -167,9 +168,7 @@ extension Load {
                     content: content.joined(), fields: head.fields, status: head.status, timestamp: times.response,
                     requestTime: times.request, responseTime: times.response)
             })
-        if listed.isCancelled, case .failure(let error) = result.response, error.isCancellation {
-            throw UpstreamError.aborted
-        }
+        guard !listed.isCancelled else { throw UpstreamError.aborted }
         return try MadeResponse(result, of: head, content, sealed)
     }
 

@@ -251,12 +251,12 @@ package final class RoutedService: Sendable {
     /// The configuration of a GET of `resource`, or of the method in its key: computed once for each generation of the
     /// configuration, by which the variants in memory are then judged too.
     func configuration(for resource: Resource) -> EffectiveConfiguration {
-        resource.memory.configuration(version: configurations.version) {
+        resource.memory.configuration(version: configurations.version, keepingIf: \.frozen.isWhole) {
             let method = resource.key.mark?.method ?? .get
             let made = effective(
                 configurations.configuration(for: resource.url, method: method), for: method,
                 in: resource.partition)
-            resource.memory.judge(by: made.policy)
+            if made.frozen.isWhole { resource.memory.judge(by: made.policy) }
             return made
         }
     }
@@ -295,10 +295,11 @@ package final class RoutedService: Sendable {
         let key = Frozen(
             configuration: ObjectIdentifier(frozen), isOfContent: method == .post || method == .query,
             isOfUser: partition.isOfUser, isAcrossNetwork: partition.isAcrossNetwork)
-        return effective.value(for: key) {
-            // It retains its source, so no other configuration can get the same identity.
+        func made() -> EffectiveConfiguration {
             EffectiveConfiguration(frozen, policy: policy(frozen.configuration, key))
         }
+        // It retains its source, so no other configuration can get the same identity.
+        return frozen.isWhole ? effective.value(for: key, make: made) : made()
     }
 
     private func policy(_ configuration: Configuration, _ key: Frozen) -> CachePolicy {

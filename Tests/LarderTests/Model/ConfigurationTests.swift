@@ -241,4 +241,61 @@ struct ConfigurationTests {
         #expect(resource.text == "here")
         #expect(fixture.transport.sent.isEmpty)
     }
+
+    // MARK: Closures that look at what they configure
+
+    private func looking(
+        at path: String = "a", problems: Recorder<String>, _ look: @escaping @Sendable (Resource) -> Void
+    ) -> Fixture {
+        let fixture = Fixture(log: ModelLog { _, line in problems(line) })
+        fixture.service.configure { $0.expirationTime = .seconds(7) }
+        fixture.service.configure("/*") { [weak service = fixture.service] configuration in
+            if let resource = service?.resource(path) { look(resource) }
+            configuration.fields["X-A"] = "1"
+        }
+        return fixture
+    }
+
+    @Test(
+        arguments: [
+            { $0.overrideLocalContent(with: "b") }, { $0.wipe(.memoryAndCaches) }, { $0.loadIfNeeded()?.cancel() },
+            { $0.invalidate() }, { _ = ($0.latestData, $0.isUpToDate, $0.state) },
+            { #expect($0.configuration.expirationTime == .seconds(7) && $0.configuration.fields["X-A"] == nil) },
+        ] as [@Sendable (Resource) -> Void])
+    func `a closure that asks for what it makes gets what there is so far, and the log says so`(
+        _ look: @escaping @Sendable (Resource) -> Void
+    ) {
+        let problems = Recorder<String>()
+        let fixture = looking(problems: problems, look)
+        for path in ["a", "b", "a"] {
+            let configuration = fixture.service.resource(path).configuration
+            #expect(configuration.fields["X-A"] == "1" && configuration.expirationTime == .seconds(7))
+        }
+        #expect(problems.count <= 1)
+        #expect(problems.values.allSatisfy { $0.contains("'/*' asks for the configuration that it makes") })
+    }
+
+    @Test func `two closures that ask for each other's resources end`() {
+        let problems = Recorder<String>()
+        let fixture = looking(at: "b/c", problems: problems) { _ = $0.configuration }
+        fixture.service.configure("/b/c") { [weak service = fixture.service] configuration in
+            configuration.fields["X-B"] = service?.resource("a").configuration.fields["X-A"] ?? "none"
+        }
+        #expect(fixture.service.resource("a").configuration.fields["X-A"] == "1")
+        #expect(fixture.service.resource("b/c").configuration.fields["X-B"] == "1")
+        #expect(problems.count == 1)
+    }
+
+    @Test func `a closure that changes the configuration changes nothing, and the log says so`() {
+        let (problems, runs) = (Recorder<String>(), Recorder<Void>())
+        let fixture = looking(problems: problems) {
+            runs(())
+            $0.service.invalidateConfiguration()
+            $0.service.configure("/b") { $0.fields["X-B"] = "1" }
+        }
+        let version = fixture.service.configurationVersion
+        for path in ["a", "b", "a"] { #expect(fixture.service.resource(path).configuration.fields["X-A"] == "1") }
+        #expect(fixture.service.configurationVersion == version && runs.count == 1)
+        #expect(problems.count == 2 && problems.values[0].contains("invalidateConfiguration"))
+    }
 }

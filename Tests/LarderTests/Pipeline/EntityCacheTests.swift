@@ -637,4 +637,32 @@ struct EntityCacheTests {
         _ = await resource.load().response()
         #expect(resource.configuration.pipeline.order.allSatisfy { resource.configuration.pipeline[$0].cache == nil })
     }
+
+    /// A cache whose keys depend on the state of the resource.
+    private final class Looking: EntityCache {
+        let look: @Sendable (CacheSubject) -> Void
+        init(_ look: @escaping @Sendable (CacheSubject) -> Void) { self.look = look }
+
+        func key(for subject: CacheSubject) -> String? {
+            look(subject)
+            return subject.url.string
+        }
+        func readEntity(for key: String) async -> Entity<String>? {
+            Entity(content: "kept", contentType: "text/x", timestamp: Timestamp(seconds: 1_000))
+        }
+        func writeEntity(_ entity: Entity<String>, for key: String) async {}
+        func removeEntity(for key: String) async {}
+    }
+
+    @Test func `EC-15 a cache may look at its resource to make a key`() async {
+        let cache = Looking { [weak service = fixture.service] subject in
+            guard let resource = service?.resource(absoluteURL: subject.url.string) else { return }
+            _ = (resource.latestData, resource.isUpToDate, resource.state)
+            resource.loadIfNeeded()
+        }
+        fixture.service.configure { $0.pipeline[.model].cacheUsing(cache) }
+        let resource = fixture.service.resource("a")
+        #expect(await settled(resource) == "kept")
+        #expect(fixture.transport.sent.isEmpty)
+    }
 }
