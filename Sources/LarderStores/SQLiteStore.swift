@@ -330,7 +330,7 @@ package final class SQLiteStore: Sendable {
 
     /// Whether anything may have the label. False is certain; true may be a false positive.
     package func mayContain(_ label: EntityLabel) -> Bool {
-        !core.isClosed && core.index.mayContain(label.hash)
+        !core.isClosed && core.labels.mayContain(label.hash)
     }
 
     /// Returns when all earlier operations are committed, or were dropped. Retries failed ones at once.

@@ -217,6 +217,23 @@ struct StoreUnavailableScenarios {
         }
     }
 
+    @Test func `a response that the disk does not take makes the older one out of date`() async throws {
+        try await Scenario.run(onDisk: true) { (scene) async throws in
+            scene.origin.answer { _ in .ok(Self.fresh, content: "old") }
+            _ = try await scene.get("/a")
+            await scene.proxy.diskTier?.store.flush()
+            let spool = try #require(scene.directory).path + "/spool"
+            #expect(rename(spool, spool + ".away") == 0)
+            #expect(FileManager.default.createFile(atPath: spool, contents: nil))
+            scene.origin.answer { _ in .ok(Self.fresh, content: Self.content) }
+            #expect(try await scene.get("/a", "Cache-Control: no-cache").text == Self.content)
+            unlink(spool)
+            #expect(rename(spool + ".away", spool) == 0)
+            try await scene.restart()
+            #expect(try await scene.get("/a").text == Self.content)
+        }
+    }
+
     @Test func `an invalidation of what cannot be read says so`() async throws {
         try await Scenario.run(onDisk: true) { settings, _ in
             settings.admin.token = Secret("token")

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
+import Synchronization
 import Testing
 
 @testable import LarderStores
 
 /// Entities that are found by what they have in common.
-@Suite("Labels")
+@Suite("Labels", .timeLimit(.minutes(1)))
 struct LabelTests {
     static let red = EntityLabel.group("red")
     static let blue = EntityLabel.group("blue")
@@ -130,6 +131,25 @@ struct LabelTests {
         #expect(await store.removeAll(where: EntityMatch(label: Self.blue)) == 0)
         #expect(await store.removeAll(where: EntityMatch(label: Self.red)) == 1)
         #expect(try await !isThere(store, key("a")))
+        await store.close()
+    }
+
+    @Test func `labels are forgotten some time after their entities`() async throws {
+        let directory = TemporaryDirectory()
+        let log = EventLog()
+        let store = try openStore(directory, log: log) { $0.idleInterval = .milliseconds(1) }
+        await log.first { $0.isKeysLoaded }
+        put(store, key("stays"), [Self.red])
+        for number in 0..<20 {
+            put(store, key("\(number)"), (0..<100).map { .group("\(number) \($0)") })
+            store.remove(key("\(number)"))
+        }
+        await store.flush()
+        #expect(store.core.labels.count == 2001)
+        store.core.labelLimit.store(2000, ordering: .relaxed)
+        // In a turn of maintenance.
+        while store.mayContain(.group("7 7")) { await store.flush() }
+        #expect(store.mayContain(Self.red) && store.core.labels.count == 1)
         await store.close()
     }
 

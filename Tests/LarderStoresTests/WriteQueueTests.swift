@@ -10,7 +10,7 @@ struct WriteQueueTests {
     private func queue(interval: Duration) -> WriteQueue {
         var settings = StoreSettings(path: "", diskLimit: 256 << 20, now: { Timestamp(seconds: 0) })
         settings.commitInterval = interval
-        return WriteQueue(settings: settings, index: KeyIndex())
+        return WriteQueue(settings: settings, index: KeyIndex(), labels: KeyIndex())
     }
 
     private func isIdle(_ work: WriteQueue.Work) -> Bool { if case .idle = work { true } else { false } }

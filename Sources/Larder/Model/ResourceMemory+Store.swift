@@ -18,11 +18,13 @@ extension ResourceMemory {
 
     /// Makes the store be read again: a variant that is too large for memory is there now, replacing the one with the
     /// same variance. Nothing happens when the Resource was wiped, invalidated or overridden since `mark`.
-    package func forgetStoreRead(variance: Variance, since mark: Mark) {
+    package func forgetStoreRead(_ stored: StoredResponse, since mark: Mark) {
         state.withLock { state in
             guard mark.generation == state.generation else { return }
             state.snapshot = Snapshot(
-                variants: state.snapshot.variants.filter { $0.stored.variance != variance }, isStoreRead: false)
+                variants: state.snapshot.variants.filter { $0.stored.variance != stored.variance }, isStoreRead: false)
+            state.storedAlone.removeAll { $0.variance == stored.variance }
+            if !state.loads.isEmpty { state.storedAlone.append(stored) }
             state.unstored = nil
         }
     }

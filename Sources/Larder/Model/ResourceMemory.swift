@@ -48,7 +48,9 @@ package final class ResourceMemory: Sendable {
 
     struct State {
         var snapshot: Snapshot { didSet { oldValue.end() } }
-        var loads = ActiveLoads()
+        var loads = ActiveLoads() { didSet { if loads.isEmpty { storedAlone = [] } } }
+        /// Responses that went to the store alone while other loads are under way, which may be older.
+        var storedAlone: [StoredResponse] = []
         /// Callers that wait for a read of the store, while one is under way.
         var readers: [UnsafeContinuation<Void, Never>]?
         /// The removals from the store, as `Invalidations` counts them, when it was last read.
@@ -74,11 +76,11 @@ package final class ResourceMemory: Sendable {
         /// Whether there is the response to a request of the same kind that was made later, however long either took. A
         /// clock that was set back makes none of what was stored before.
         func hasLater(than stored: StoredResponse, at now: Timestamp) -> Bool {
-            snapshot.variants.contains { variant in
-                let other = variant.stored
-                return other.variance == stored.variance && !variant.isOverride
-                    && other.requestTime > stored.requestTime && other.responseTime <= now
+            func isLater(_ other: StoredResponse) -> Bool {
+                other.variance == stored.variance && other.requestTime > stored.requestTime && other.responseTime <= now
             }
+            return snapshot.variants.contains { !$0.isOverride && isLater($0.stored) }
+                || storedAlone.contains(where: isLater)
         }
     }
 

@@ -207,7 +207,7 @@ extension Load {
             let variant = variant(cut, content)
             if memory.landPart(variant, replacing: held, since: listed.mark) { landed() }
         } else if isStored == true, !isSuperseded(cut) {
-            memory.forgetStoreRead(variance: cut.variance, since: listed.mark)
+            memory.forgetStoreRead(cut, since: listed.mark)
         }
         // Repeated, as it may have happened before the store knew the entity.
         if isStored == true, isSuperseded(cut) { removeFromStore(cut) }
@@ -225,7 +225,7 @@ extension Load {
         guard isWanted else { return }
         guard let content = listed.shared?.retainedContent else {
             if isStored, !isSuperseded(stored) {
-                memory.forgetStoreRead(variance: stored.variance, since: listed.mark)
+                memory.forgetStoreRead(stored, since: listed.mark)
             }
             return
         }

@@ -174,7 +174,7 @@ extension Load {
                 ownCaches?.empty()
             } else if isStored {
                 // Too large for memory: the next request reads it from the store.
-                memory.forgetStoreRead(variance: stored.variance, since: listed.mark)
+                memory.forgetStoreRead(stored, since: listed.mark)
                 noteStored(stored, nil, after: predecessor)
                 noteAhead(nil)
                 shareFromDisk(stored)

@@ -146,7 +146,7 @@ extension Load {
             if isStored { diskTier?.remove(variant, of: resource, service: service) }
             ownCaches?.empty()
         } else if isStored {
-            memory.forgetStoreRead(variance: stored.variance, since: listed.mark)
+            memory.forgetStoreRead(stored, since: listed.mark)
             noteStored(stored, nil, after: predecessor)
             noteAhead(nil)
         }
@@ -179,7 +179,7 @@ extension Load {
         guard memory.snapshot.variants.contains(where: { $0 === variant }) else { return settle(by: variant) }
         guard variant.rendition == nil else {
             // Its original is in the store, if anywhere.
-            memory.forgetStoreRead(variance: variant.stored.variance, since: listed.mark)
+            memory.forgetStoreRead(variant.stored, since: listed.mark)
             return settle(by: variant)
         }
         let head = ResponseHead(status: variant.stored.status, fields: variant.stored.fields)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
 import LarderIO
+import Synchronization
 
 /// Background work after a store was opened.
 extension StoreCore {
@@ -8,8 +9,26 @@ extension StoreCore {
     func loadInBackground() {
         // Without a thread for it, the store works all the same: it reads the disk more often.
         _ = spoolers.submit { [self] _ in
+            loadLabels()
             loadKeys()
             removeOrphans()
+        }
+    }
+
+    /// Loads the stored labels, so that from then on one that nothing has is known without reading the disk.
+    func loadLabels() {
+        let generation = generation
+        do {
+            let reader = try makeReader(generation: generation)
+            try reader.forEachLabelHash { hash in
+                labels.insert(hash)
+                return self.generation == generation && !isClosing
+            }
+            guard self.generation == generation, !isClosing else { return }
+            labelLimit.store(max(labels.count * 2, 1 << 16), ordering: .relaxed)
+            labels.isLoaded = true
+        } catch {
+            failed(error, generation: generation)
         }
     }
 
@@ -22,10 +41,6 @@ extension StoreCore {
             try reader.forEachKeyHash { hash in
                 index.insert(hash)
                 count += 1
-                return self.generation == generation && !isClosing
-            }
-            try reader.forEachLabelHash { hash in
-                index.insert(hash)
                 return self.generation == generation && !isClosing
             }
             try reader.forEachMark { hash in

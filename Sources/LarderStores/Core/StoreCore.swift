@@ -40,6 +40,10 @@ final class StoreCore: Sendable {
 
     let settings: StoreSettings
     let index: KeyIndex
+    /// The labels that entities may have. They are not taken back one by one, as other entities may have them.
+    let labels: KeyIndex
+    /// The number of labels at which they are read again: twice as many as there were, or a few.
+    let labelLimit = Atomic<Int>(.max)
     let queue: WriteQueue
     let files: ContentFiles
     let segments: SegmentFiles
@@ -58,8 +62,8 @@ final class StoreCore: Sendable {
         self.settings = settings
         self.report = report
         health = Monitor(Health(coolDown: settings.coolDown, limit: settings.diskLimit))
-        index = KeyIndex()
-        queue = WriteQueue(settings: settings, index: index)
+        (index, labels) = (KeyIndex(), KeyIndex())
+        queue = WriteQueue(settings: settings, index: index, labels: labels)
         files = ContentFiles(directory: directory)
         segments = SegmentFiles(directory: directory)
         spoolers = ThreadTeam(name: "larder-spool", threads: 2, queueLimit: 4096, takesSignals: false)

@@ -71,12 +71,12 @@ final class Operation: @unchecked Sendable {
         }
     }
 
-    /// Whether its entity has that label afterwards.
-    func brings(_ label: EntityLabel) -> Bool {
+    /// The labels that its entity gets by it.
+    var labels: [EntityLabel] {
         switch change {
-        case .write(let record, _): record.labels.contains(label)
-        case .updateHead(let update): update.labels?.contains(label) == true
-        case .remove: false
+        case .write(let record, _): record.labels
+        case .updateHead(let update): update.labels ?? []
+        case .remove: []
         }
     }
 

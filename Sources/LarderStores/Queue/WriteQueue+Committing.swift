@@ -207,11 +207,16 @@ extension WriteQueue {
     func forgetAllKeys() {
         monitor.withLock { state in
             index.removeAll()
-            for operation in state.pending.all {
-                guard case .write(let record, _) = operation.change else { continue }
-                index.insert(operation.key.hash)
-                for label in record.labels { index.insert(label.hash) }
-            }
+            for operation in state.pending.all where operation.isWrite { index.insert(operation.key.hash) }
+        }
+        forgetAllLabels()
+    }
+
+    /// The database has some labels, and others come.
+    func forgetAllLabels() {
+        monitor.withLock { state in
+            labels.removeAll()
+            for operation in state.pending.all { for label in operation.labels { labels.insert(label.hash) } }
         }
     }
 

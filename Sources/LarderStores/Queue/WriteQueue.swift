@@ -69,6 +69,7 @@ final class WriteQueue: Sendable {
 
     let monitor = Monitor(State())
     let index: KeyIndex
+    let labels: KeyIndex
     let commitInterval: Int64
     let groupBytes: Int
     /// Octets of content in memory, of operations and of writers that are not finished.
@@ -82,8 +83,8 @@ final class WriteQueue: Sendable {
     /// The cost of an operation besides its content: key, head, and modified pages.
     static let overhead = 1024
 
-    init(settings: StoreSettings, index: KeyIndex) {
-        self.index = index
+    init(settings: StoreSettings, index: KeyIndex, labels: KeyIndex) {
+        (self.index, self.labels) = (index, labels)
         commitInterval = settings.commitInterval.wholeNanoseconds
         groupBytes = settings.groupBytes
         heldLimit = settings.queueLimit
@@ -121,9 +122,7 @@ final class WriteQueue: Sendable {
                 guard state.acceptsWrites else { return false }
                 overtake(by: operation, in: &state)
                 index.insert(operation.key.hash)
-                if case .write(let record, _) = operation.change {
-                    for label in record.labels { index.insert(label.hash) }
-                }
+                for label in operation.labels { labels.insert(label.hash) }
             case .remove(_, _, let storedAt):
                 guard index.mayContain(operation.key.hash) else { return false }
                 if merge(operation, in: &state) { return true }
@@ -134,7 +133,7 @@ final class WriteQueue: Sendable {
                 }
             case .updateHead(let update):
                 guard index.mayContain(operation.key.hash) else { return false }
-                for label in update.labels ?? [] { index.insert(label.hash) }
+                for label in operation.labels { labels.insert(label.hash) }
                 if let merged = merge(update, of: operation.key, in: &state) { return merged }
             }
             append(operation, in: &state)
@@ -291,7 +290,7 @@ final class WriteQueue: Sendable {
     private func hideOperations(of removal: Removal, isQueued: Bool, in state: inout State) {
         for operation in state.pending.all where !operation.isRemoval && removal.match.accepts(operation.key) {
             if let label = removal.match.label {
-                guard operation.brings(label) else { continue }
+                guard operation.labels.contains(label) else { continue }
                 removeAfter(operation, in: &state)
             }
             if operation.progress == .committing || !isQueued && operation.stays(because: removal.reason) {

@@ -29,6 +29,8 @@ final class KeyIndex: Sendable {
         return shard(hash).withLock { $0.contains(hash) }
     }
 
+    var count: Int { shards.reduce(0) { $0 + $1.withLock { $0.count } } }
+
     func insert(_ hash: UInt64) {
         shard(hash).withLock { $0.insert(hash) }
     }

@@ -198,6 +198,7 @@ extension StoreWriter {
         }
         if keepsRows { restartRemovals() } else { endRemovals() }
         core.index.isLoaded = false
+        core.labels.isLoaded = false
         core.queue.forgetAllKeys()
         do {
             try core.files.prepare()

@@ -3,6 +3,7 @@ import Glibc
 import Larder
 import LarderHTTP
 import LarderIO
+import Synchronization
 
 /// Carries out the decisions of the `WriteQueue`: groups of operations in one transaction each, and maintenance in
 /// between. Everything here happens on the one writing thread.
@@ -275,6 +276,7 @@ final class StoreWriter {
                 try checkpoint(database.connection, .truncate)
             }
             let maySweep = try sweepSegment(database)
+            forgetLabels()
             let isDone = !mayVacuum && !hasMarks && !maySweep && removals.isEmpty
             // The system caches the pages that are read again soon, and may reclaim their memory.
             if isDone { database.connection.releaseMemory() }
@@ -302,6 +304,14 @@ final class StoreWriter {
         marks.removeLast(slice.count)
         settle(effects)
         return !marks.isEmpty
+    }
+
+    /// Has the labels read again when there are so many that most of them may have gone with their entities.
+    private func forgetLabels() {
+        guard core.labels.isLoaded, core.labels.count > core.labelLimit.load(ordering: .relaxed) else { return }
+        core.labels.isLoaded = false
+        core.queue.forgetAllLabels()
+        _ = core.spoolers.submit { [core] _ in core.loadLabels() }
     }
 
     /// Publishes all sizes.

@@ -257,9 +257,22 @@ struct ResourceMemoryTests {
         memory.land(german("alt"))
         memory.land(french("vieux"))
         memory.storeHasNothing(since: memory.mark)
-        memory.forgetStoreRead(variance: german("").stored.variance, since: memory.mark)
+        memory.forgetStoreRead(german("").stored, since: memory.mark)
         #expect(texts == ["vieux"])
         #expect(await memory.beginStoreRead() == .begin)
+    }
+
+    @Test func `what only the store can hold is not replaced by what was asked for earlier`() {
+        func isSuperseded() -> Bool {
+            memory.isSuperseded(german("alt").stored, since: memory.mark, at: Timestamp(seconds: 3_000))
+        }
+        guard case .started(let load) = memory.join(where: { _ in false }, orStart: { load() }) else { return }
+        memory.forgetStoreRead(german("neu", at: 2_000).stored, since: memory.mark)
+        #expect(isSuperseded())
+        #expect(!memory.isSuperseded(french("vieux").stored, since: memory.mark, at: Timestamp(seconds: 3_000)))
+        // Nothing older can come any more.
+        memory.retire(load)
+        #expect(!isSuperseded())
     }
 
     @Test func `the configuration is computed once for each version`() {
