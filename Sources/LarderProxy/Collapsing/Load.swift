@@ -273,7 +273,9 @@ final class Load: LoopLoad {
             return try await exchange(unconditional(request ?? self.request))
         }
         let received = ReceivedResponse(
-            response, times, for: self, belongsHere: !isForAnotherPartition, place: sender?.place,
+            response, times, for: self,
+            hindrance: isForAnotherPartition ? .otherPartition : response.isOfOtherMethod ? .otherMethod : nil,
+            place: sender?.place,
             redirectsAreKept: sender?.redirectsAreKept ?? true)
         if let rangeFill {
             guard isForAnotherPartition else { return .received(response, received, .completes(rangeFill)) }

@@ -112,13 +112,17 @@ final class ProgramSender {
             if let octets = entity.content as? [UInt8] { entity.withContent(octets) } else {
                 try entity.encodedForWire()
             }
-        let chunks = wire.content.isEmpty ? [] : [ContentChunk(wire.content)]
         let head = ResponseHead(status: status ?? wire.status, fields: wire.fields)
-        guard (200...599).contains(head.status.rawValue) else {
+        let isUnasked = head.status == 304 && !request.head.fields.askWhetherModified
+        guard (200...599).contains(head.status.rawValue), !isUnasked else {
             throw UpstreamError(
                 .internalError, "A decorator of ‘\(service.name)’ answered with the status \(head.status.rawValue).",
-                advice: "Let it answer with a status from 200 to 599.")
+                advice: "Let it answer with a status from 200 to 599, and with 304 only if the request has a condition."
+            )
         }
+        // Some have none (RFC 9110 §15.3.5, §15.3.6, §15.4.5).
+        let hasContent = !wire.content.isEmpty && ![204, 205, 304].contains(head.status.rawValue)
+        let chunks = hasContent ? [ContentChunk(wire.content)] : []
         let made = UpstreamResponse(made: head, content: chunks, insteadOf: replaced?.response)
         // It goes through no pipeline: decorators are behind it.
         self.chosen = ProcessedResponse(
@@ -137,7 +141,13 @@ final class ProgramSender {
         let original = OutgoingRequest(method: request.head.method, url: uri, fields: fields, body: body)
         var outgoing = original
         for mutate in configuration.mutators { mutate(&outgoing) }
+        let isRetrieval = [.get, .head].contains(original.method)
+        let isOther = isRetrieval && outgoing.method != original.method
+        // Of another method they would be a condition for its effect (RFC 9110 §13.1.2).
+        for name in [FieldName.ifNoneMatch, .ifModifiedSince]
+        where isOther && outgoing.fields[name] == original.fields[name] { outgoing.fields.remove(name) }
         let response = try await context.send(inbound(outgoing, insteadOf: original, abort))
+        response.isOfOtherMethod = isOther
         if outgoing.fields.askWhetherModified { response.conditions = outgoing.fields }
         return response
     }
