@@ -299,4 +299,50 @@ struct HostedDecoratorScenarios {
             #expect(scene.origin.seen.count == attempts)
         }
     }
+
+    // MARK: Decorators that wait for what they decorate
+
+    /// A request that ends with another one of its resource.
+    private final class Asking: RequestDelegate {
+        let ask: @Sendable () -> Request?
+        init(_ ask: @escaping @Sendable () -> Request?) { self.ask = ask }
+
+        func startUnderlyingOperation(_ completion: RequestCompletion) {
+            _ = ask()?.onCompletion { completion.complete($0) }
+        }
+        func cancelUnderlyingOperation() {}
+        func repeated() -> any RequestDelegate { self }
+    }
+
+    private static let circles: [RequestDecorator] = [
+        { resource, request in resource.loadIfNeeded() ?? request },
+        { resource, _ in resource.load() },
+        { resource, request in
+            request.chained { _ in resource.loadIfNeeded().map { .passTo($0) } ?? .useThisResponse }
+        },
+        { resource, _ in resource.prepareRequest(using: Asking { resource.loadIfNeeded() }) },
+        { resource, _ in resource.prepareRequest(using: Asking { resource.load() }) },
+    ]
+
+    @Test(arguments: [0, 1, 2, 3, 4], [false, true])
+    func `RQ-15 a decorator that waits for its own load fails and says so`(_ number: Int, isProgram: Bool) async throws
+    {
+        try await run { service in
+            service.configure("/a") { $0.decorateRequests(Self.circles[number]) }
+        } _: { (scene, service) async throws in
+            scene.origin.answer { _ in .ok(Self.passing, content: "apples") }
+            if isProgram {
+                guard case .failure(let error) = await service.resource("/a").load().response().response else {
+                    Issue.record("it is loaded")
+                    return
+                }
+                #expect("\(error)".contains("waits for itself"), "\(error)")
+            } else {
+                let response = try await scene.get("/a")
+                #expect(response.status == 502 && response.text.contains("waits for itself"))
+            }
+            #expect(scene.origin.count(of: "/a") <= 1)
+            #expect(scene.resource("/a")?.memory.loads.isEmpty == true)
+        }
+    }
 }

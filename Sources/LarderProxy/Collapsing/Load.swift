@@ -257,7 +257,7 @@ final class Load: LoopLoad {
             InboundSender.isNeeded(for: configuration)
             ? InboundSender(
                 context: context, service: service, uri: uri, configuration: configuration, from: network,
-                resource: resource) : nil
+                resource: resource, load: listed) : nil
         let response = try await send(inbound(request), by: sender, validating: variant)
         let isForAnotherPartition = sender?.isForAnotherPartition ?? false
         let times = ReceivedResponse.Times(request: requestTime, response: context.now())

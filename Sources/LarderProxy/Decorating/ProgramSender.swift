@@ -17,6 +17,8 @@ final class ProgramSender {
     private let uri: TargetURI
     private let configuration: Configuration
     private let decorators: [RequestDecorator]
+    /// The load whose request it is; nil for one that is no load.
+    private let load: ActiveLoad?
     /// The initial request of all attempts.
     private let request: UpstreamRequest
     /// The request's content, if it is at hand.
@@ -38,8 +40,10 @@ final class ProgramSender {
 
     init(
         context: LoopContext, service: RoutedService, resource: Resource, uri: TargetURI,
-        _ configuration: Configuration, _ request: UpstreamRequest, _ content: RepeatableContent?
+        _ configuration: Configuration, _ request: UpstreamRequest, _ content: RepeatableContent?,
+        of load: ActiveLoad?
     ) {
+        self.load = load
         self.context = context
         self.service = service
         self.resource = resource
@@ -59,10 +63,14 @@ final class ProgramSender {
         guard !decorators.isEmpty else { return try await send(by: request.abort) }
         let place = Confined(self)
         let delegate = InboundDelegate(resource: resource, loop: context.loop, sender: place)
-        let decorated = decorators.reduce(resource.prepareRequest(using: delegate)) { $1(resource, $0) }
+        let decorated = resource.whileDecorating(request.head.method) {
+            decorators.reduce(resource.prepareRequest(using: delegate)) { $1(resource, $0) }
+        }
+        load?.forPrograms.decorated = decorated
         // Nobody waits for it any more, whatever it waits for: another request of the program's, perhaps.
         request.abort.onAbortOfWhole { decorated.cancel() }
-        let info = await decorated.start().response()
+        resource.whileDecorating(request.head.method) { _ = decorated.start() }
+        let info = await decorated.response()
         guard !request.abort.isAborted else {
             finish(keeping: nil)
             throw ClientGone()
