@@ -555,6 +555,60 @@ struct HostedStateScenarios {
         }
     }
 
+    @Test(arguments: [false, true]) func `RQ-20 a load that is repeated changes nothing, and is not decorated`(
+        onlyIfNeeded: Bool
+    ) async throws {
+        let decorated = Recorder<Void>()
+        try await run(configuring: { service in
+            service.configure {
+                $0.decorateRequests { _, request in
+                    decorated(())
+                    return request
+                }
+            }
+        }) { (scene, service) async throws in
+            scene.origin.answer { .ok(Self.fresh, content: "\(scene.origin.count(of: $0.target))") }
+            let resource = service.resource("/a")
+            let load = try #require(onlyIfNeeded ? resource.loadIfNeeded() : resource.load())
+            #expect(try await load.entity().content as? [UInt8] == Array("1".utf8))
+            let again = load.repeated()
+            #expect(again.state == .notStarted)
+            #expect(try await again.start().entity().content as? [UInt8] == Array("2".utf8))
+            #expect(resource.latestData?.content as? [UInt8] == Array("1".utf8) && decorated.count == 1)
+            #expect(try await scene.getStored("/a").text == "1")
+        }
+    }
+
+    // MARK: At the start
+
+    @Test func `what a program does while it configures its service is done once the daemon is there`() async throws {
+        let loads = Recorder<Request>()
+        try await run(
+            onDisk: true,
+            configuring: { service in
+                service.configure { $0.expirationTime = .seconds(60) }
+                service.resource("/mine").overrideLocalContent(with: "mine")
+                loads(service.resource("/load").load())
+                loads(service.resource("/request").request(.get))
+                service.wipeResources(matching: "/gone", .memoryAndCaches)
+                service.resource("/gone/too").wipe(.memoryAndCaches)
+                service.invalidateResources(matching: "/old")
+            }
+        ) { (scene, service) async throws in
+            scene.origin.answer { .ok(Self.fresh, content: "\($0.target) \(scene.origin.count(of: $0.target))") }
+            #expect(try await scene.get("/mine").text == "mine" && service.resource("/mine").text == "mine")
+            for load in loads.values { _ = try await load.entity() }
+            #expect(try await scene.getStored("/load").text == "/load 1")
+            let paths = ["/gone", "/gone/too", "/old", "/kept"]
+            for path in paths { #expect(try await scene.getStored(path).text == "\(path) 1") }
+            try await scene.restart()
+            await service.finishCacheWork()
+            for path in paths {
+                #expect(try await scene.get(path).text == "\(path) \(path == "/kept" ? 1 : 2)")
+            }
+        }
+    }
+
     // MARK: What was there before
 
     @Test(arguments: [true, false])
