@@ -26,7 +26,8 @@ public protocol DaemonService: Sendable {
     /// Keep `service`: its resources are those that the daemon's clients are served from, so loads, observers and changes
     /// of either count for both. To act on all of them later: `wipeResources`, `invalidateResources`,
     /// `invalidateConfiguration` and `reloadAfterRecovery` affect the resources that the daemon serves. When this is
-    /// called again, earlier values of `service` stay valid for the same service.
+    /// called again, earlier values of `service` stay valid for the same service. Overrides, wipes, invalidations and
+    /// requests may begin here already, without waiting for them: at the start the daemon performs them once it is there.
     func configure(_ service: Service)
 }
 

@@ -11,6 +11,8 @@ import Synchronization
 
 /// The proxy: its loops with their listeners, their shared state, and its life from start to drain.
 package final class Proxy: Sendable {
+    /// This, once its loops run: requests that programs make before wait for it.
+    package let running = Expected<Proxy>()
     package let registry: Registry
     /// nil when nothing is stored on disk.
     package let diskTier: DiskTier?
@@ -235,6 +237,7 @@ package final class Proxy: Sendable {
             }
             state.withLock { $0.contexts.append(context) }
         }
+        running.fulfil(self)
     }
 
     private func listen(inherited: [Int32]) async throws -> [SocketAddress] {

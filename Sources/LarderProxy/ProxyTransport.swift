@@ -10,19 +10,15 @@ import LarderUpstream
 /// Sends the model's own requests over the proxy's loops and connections: those of decorators, of `afterWrite`, and of
 /// services written in Swift.
 package final class ProxyTransport: UpstreamTransport {
-    private let proxy = Lock<Weak>(Weak())
-
-    private struct Weak: Sendable {
-        weak var proxy: Proxy?
-    }
+    private let proxy = Expected<Proxy>()
 
     package init() {}
 
-    /// Services are created before the proxy that serves them; until then requests fail.
-    package func attach(_ proxy: Proxy) { self.proxy.withLock { $0.proxy = proxy } }
+    /// Services are created before the proxy that serves them; until then requests wait.
+    package func attach(_ proxy: Proxy) { self.proxy.fulfil(proxy) }
 
     package func send(_ request: OutgoingRequest, progress: TransferProgress) async throws -> IncomingResponse {
-        guard let proxy = proxy.withLock({ $0.proxy }) else {
+        guard let proxy = await proxy.wait()?.running.wait() else {
             throw UpstreamError(.internalError, "The proxy is not running.")
         }
         return try await proxy.send(request)

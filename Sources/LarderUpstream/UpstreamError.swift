@@ -39,7 +39,7 @@ package struct UpstreamError: Error, Sendable {
         package static let requestDenied = Code(.httpRequestDenied, status: 429)
         package static let internalError = Code(.proxyInternalError)
         package static let configurationError = Code(.proxyConfigurationError)
-        package static let aborted = Code(nil)
+        package static let aborted = Code(nil, status: 503)
     }
 
     package let code: Code

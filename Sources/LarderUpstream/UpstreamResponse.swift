@@ -12,6 +12,8 @@ package final class UpstreamResponse {
     package let framing: BodyFraming
     /// The fields of the request, where a program made it a conditional one.
     package var conditions: Fields?
+    /// Whether a program has sent another method than was asked for: it is no response to that.
+    package var isOfOtherMethod = false
     private var decoder: FramingDecoder
     /// nil for a response that no origin sent.
     private let lease: ConnectionLease?

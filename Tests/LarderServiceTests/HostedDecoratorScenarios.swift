@@ -88,7 +88,7 @@ struct HostedDecoratorScenarios {
         }
     }
 
-    @Test(arguments: [0, 100, 304, 600])
+    @Test(arguments: [0, 100, 205, 304, 600])
     func `RQ-16 an answer of a decorator has a status that ends a request`(_ status: Int) async throws {
         try await run { service in
             service.configure("/a") {
@@ -104,7 +104,9 @@ struct HostedDecoratorScenarios {
                 }
             }
         } _: { (scene, _) async throws in
-            #expect(try await scene.get("/a").status == (status == 304 ? 304 : 502))
+            let answer = try await scene.get("/a")
+            #expect(answer.status == (status == 205 ? 205 : 502))
+            #expect(status == 205 ? answer.text.isEmpty : answer.text.contains("Let it answer with a status from 200"))
         }
     }
 
@@ -295,6 +297,52 @@ struct HostedDecoratorScenarios {
             let response = try await client.response()
             #expect(response.status == 503 && response.text == "busy")
             #expect(scene.origin.seen.count == attempts)
+        }
+    }
+
+    // MARK: Decorators that wait for what they decorate
+
+    /// A request that ends with another one of its resource.
+    private final class Asking: RequestDelegate {
+        let ask: @Sendable () -> Request?
+        init(_ ask: @escaping @Sendable () -> Request?) { self.ask = ask }
+
+        func startUnderlyingOperation(_ completion: RequestCompletion) {
+            _ = ask()?.onCompletion { completion.complete($0) }
+        }
+        func cancelUnderlyingOperation() {}
+        func repeated() -> any RequestDelegate { self }
+    }
+
+    private static let circles: [RequestDecorator] = [
+        { resource, request in resource.loadIfNeeded() ?? request },
+        { resource, _ in resource.load() },
+        { resource, request in
+            request.chained { _ in resource.loadIfNeeded().map { .passTo($0) } ?? .useThisResponse }
+        },
+        { resource, _ in resource.prepareRequest(using: Asking { resource.loadIfNeeded() }) },
+        { resource, _ in resource.prepareRequest(using: Asking { resource.load() }) },
+    ]
+
+    @Test(arguments: [0, 1, 2, 3, 4], [false, true])
+    func `RQ-15 a decorator that waits for its own load fails and says so`(_ number: Int, isProgram: Bool) async throws
+    {
+        try await run { service in
+            service.configure("/a") { $0.decorateRequests(Self.circles[number]) }
+        } _: { (scene, service) async throws in
+            scene.origin.answer { _ in .ok(Self.passing, content: "apples") }
+            if isProgram {
+                guard case .failure(let error) = await service.resource("/a").load().response().response else {
+                    Issue.record("it is loaded")
+                    return
+                }
+                #expect("\(error)".contains("waits for itself"), "\(error)")
+            } else {
+                let response = try await scene.get("/a")
+                #expect(response.status == 502 && response.text.contains("waits for itself"))
+            }
+            #expect(scene.origin.count(of: "/a") <= 1)
+            #expect(scene.resource("/a")?.memory.loads.isEmpty == true)
         }
     }
 }

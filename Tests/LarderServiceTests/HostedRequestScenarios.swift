@@ -174,4 +174,31 @@ struct HostedRequestScenarios {
             }
         }
     }
+
+    @Test(arguments: [Method.head, .post])
+    func `RQ-06 a mutator's other method is sent without conditions, and its response is not kept for GET`(
+        method: Method
+    ) async throws {
+        let isChanging = Lock(false)
+        try await HostedConfigurationScenarios.run { service in
+            service.configure("/a") {
+                $0.mutateRequests { if isChanging.withLock({ $0 }) { $0.method = method } }
+            }
+        } _: { (scene, _) async throws in
+            scene.origin.answer { head in
+                .ok("Cache-Control: max-age=60", "ETag: \"1\"", content: head.method == "HEAD" ? "" : head.method)
+            }
+            #expect(try await scene.getStored("/a").text == "GET")
+            scene.advance(.seconds(61))
+            isChanging.withLock { $0 = true }
+            for count in 2...3 {
+                _ = try await scene.get("/a")
+                let sent = scene.origin.seen.last
+                #expect(scene.origin.count(of: "/a") == count && sent?.method == method.token)
+                #expect(sent?["If-None-Match"] == nil)
+            }
+            isChanging.withLock { $0 = false }
+            #expect(try await scene.getStored("/a").text == "GET")
+        }
+    }
 }

@@ -555,6 +555,50 @@ struct HostedStateScenarios {
         }
     }
 
+    @Test(arguments: [false, true]) func `RQ-20 a load that is repeated changes nothing, and is not decorated`(
+        onlyIfNeeded: Bool
+    ) async throws {
+        let decorated = Recorder<Void>()
+        try await run(configuring: { service in
+            service.configure {
+                $0.decorateRequests { _, request in
+                    decorated(())
+                    return request
+                }
+            }
+        }) { (scene, service) async throws in
+            scene.origin.answer { .ok(Self.fresh, content: "\(scene.origin.count(of: $0.target))") }
+            let resource = service.resource("/a")
+            let load = try #require(onlyIfNeeded ? resource.loadIfNeeded() : resource.load())
+            #expect(try await load.entity().content as? [UInt8] == Array("1".utf8))
+            let again = load.repeated()
+            #expect(again.state == .notStarted)
+            #expect(try await again.start().entity().content as? [UInt8] == Array("2".utf8))
+            #expect(resource.latestData?.content as? [UInt8] == Array("1".utf8) && decorated.count == 1)
+            #expect(try await scene.getStored("/a").text == "1")
+        }
+    }
+
+    // MARK: At the start
+
+    @Test func `what a program does while it configures its service is done once the daemon is there`() async throws {
+        let loads = Recorder<Request>()
+        try await run(
+            onDisk: true,
+            configuring: { service in
+                service.configure { $0.expirationTime = .seconds(60) }
+                service.resource("/mine").overrideLocalContent(with: "mine")
+                loads(service.resource("/load").load())
+                loads(service.resource("/request").request(.get))
+            }
+        ) { (scene, service) async throws in
+            for _ in loads.values { try await scene.origin.request().reply(Self.fresh, content: "apples") }
+            #expect(try await scene.get("/mine").text == "mine" && service.resource("/mine").text == "mine")
+            for load in loads.values { _ = try await load.entity() }
+            #expect(try await scene.getStored("/load").text == "apples")
+        }
+    }
+
     // MARK: What was there before
 
     @Test(arguments: [true, false])

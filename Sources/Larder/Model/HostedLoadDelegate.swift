@@ -3,7 +3,7 @@ import LarderIO
 
 /// A load of a resource that a daemon's clients are served from: one of the daemon's own, which mutators, decorators and
 /// the pipeline apply to there.
-final class HostedLoadDelegate: RequestDelegate {
+final class HostedLoadDelegate: WaitingDelegate {
     private struct Status {
         var id: LoadID?
         var running: (load: ActiveLoad, reader: Int)?
@@ -60,8 +60,10 @@ final class HostedLoadDelegate: RequestDelegate {
         }
         guard isWanted else { return inner.cancel() }
         inner.onCompletion { completion.complete($0) }
-        inner.start()
+        resource.startLoad(inner)
     }
+
+    var awaited: [Request] { resource.decoratedRequests + [status.withLock { $0.inner }].compactMap(\.self) }
 
     func cancelUnderlyingOperation() {
         let (running, inner) = status.withLock { status in
@@ -80,7 +82,7 @@ final class HostedLoadDelegate: RequestDelegate {
         load.shared?.interrupt(reader)
     }
 
-    func repeated() -> any RequestDelegate { HostedLoadDelegate(resource, host, onlyIfNeeded: onlyIfNeeded) }
+    func repeated() -> any RequestDelegate { resource.loadWithoutEffect }
 
     func computeProgress() -> Double {
         let (running, inner) = status.withLock { ($0.running, $0.inner) }
@@ -93,7 +95,7 @@ final class HostedLoadDelegate: RequestDelegate {
 }
 
 /// A request that waits for a load which a daemon's client began.
-final class ClientLoadDelegate: RequestDelegate {
+final class ClientLoadDelegate: WaitingDelegate {
     private let resource: Resource
     /// Ends the waiting: for the client's load, or for the program's own.
     private let waiting = Lock<(@Sendable () -> Void)?>(nil)
@@ -146,7 +148,21 @@ final class ClientLoadDelegate: RequestDelegate {
         end?()
     }
 
+    var awaited: [Request] { resource.decoratedRequests }
+
     func cancelUnderlyingOperation() { stop() }
 
-    func repeated() -> any RequestDelegate { ClientLoadDelegate(resource) }
+    func repeated() -> any RequestDelegate { resource.loadWithoutEffect }
+}
+
+extension Resource {
+    /// The requests that the loads under way wait for.
+    fileprivate var decoratedRequests: [Request] { memory.loads.compactMap { $0.seenByPrograms?.decorated } }
+
+    /// A request that repeats a load: it changes nothing here, and is not decorated.
+    var loadWithoutEffect: any RequestDelegate {
+        guard let target = url.target else { return HardWiredDelegate() }
+        return NetworkRequestDelegate(
+            self, target: target, method: .get, body: .none, isConditional: true, attempt: 2, mutation: { _ in })
+    }
 }

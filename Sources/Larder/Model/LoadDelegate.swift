@@ -3,7 +3,7 @@ import LarderIO
 
 /// The request returned by `loadIfNeeded`: waits for caches being read, and asks the origin if they contain nothing
 /// fresh.
-final class LoadDelegate: RequestDelegate {
+final class LoadDelegate: WaitingDelegate {
     private struct Status {
         var id: LoadID?
         var inner: Request?
@@ -51,8 +51,10 @@ final class LoadDelegate: RequestDelegate {
         }
         guard isWanted else { return inner.cancel() }
         inner.onCompletion { completion.complete($0) }
-        inner.start()
+        resource.startLoad(inner)
     }
+
+    var awaited: [Request] { [status.withLock { $0.inner }].compactMap(\.self) }
 
     func cancelUnderlyingOperation() {
         let inner = status.withLock { status in
@@ -62,7 +64,9 @@ final class LoadDelegate: RequestDelegate {
         inner?.cancel()
     }
 
-    func repeated() -> any RequestDelegate { LoadDelegate(resource) }
+    func repeated() -> any RequestDelegate {
+        resource.isRegistered ? resource.loadWithoutEffect : LoadDelegate(resource)
+    }
 
     func computeProgress() -> Double { status.withLock { $0.inner }?.currentProgress ?? 0 }
 }

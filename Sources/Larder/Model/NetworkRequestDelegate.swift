@@ -69,6 +69,7 @@ final class NetworkRequestDelegate: RequestDelegate {
     }
 
     var decorators: [RequestDecorator] { configuration.decorators }
+    var sentMethod: Method { outgoing.method }
     /// The configured action on the resource after a successful write, if this request may change it.
     var afterWrite: Configuration.AfterWrite? { outgoing.method.isSafe ? nil : configuration.writtenAfterWrite }
 

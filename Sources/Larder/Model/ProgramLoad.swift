@@ -33,6 +33,7 @@ package final class ProgramLoad: Sendable {
         var isForClientAlone = false
         var outcome: Response?
         var confirmation: Confirmation?
+        var decorated: Request?
     }
 
     private let state = Lock(State())
@@ -64,6 +65,12 @@ package final class ProgramLoad: Sendable {
     package var outcome: Response? {
         get { state.withLock { $0.outcome } }
         set { state.withLock { $0.outcome = newValue } }
+    }
+
+    /// The request that the program's decorators have made of its own: it waits for that.
+    package var decorated: Request? {
+        get { state.withLock { $0.decorated } }
+        set { state.withLock { $0.decorated = newValue } }
     }
 
     package var confirmation: Confirmation? {

@@ -72,17 +72,18 @@ extension Resource {
     /// changes, and observers are notified. Existing data is validated.
     @discardableResult
     public func load() -> Request {
-        load(using: makeLoad(isTracked: true, onlyIfNeeded: false))
+        isDecorating ? circularLoad : startLoad(adopt(makeLoad(isTracked: true, onlyIfNeeded: false)))
     }
 
     /// Adopts the outcome of any request, as if it had been a load: for responses to other methods that are the new
     /// state of the resource.
     @discardableResult
-    public func load(using request: Request) -> Request { load(using: request, since: nil) }
+    public func load(using request: Request) -> Request { adopt(request).start() }
 
+    /// Has the outcome of a request that is about to start taken over when it is there.
+    ///
     /// - Parameter generation: how many wipes there may have been for the outcome to be adopted.
-    @discardableResult
-    private func load(using request: Request, since generation: UInt64?) -> Request {
+    private func adopt(_ request: Request, since generation: UInt64? = nil) -> Request {
         var isLate = false
         perform { program, state in
             isLate = generation.map { $0 != state.wipeGeneration } ?? false
@@ -95,7 +96,7 @@ extension Resource {
         // It was changed all the same.
         if isLate { invalidate() }
         settle(request)
-        return request.start()
+        return request
     }
 
     /// Loads unless the resource is up to date. A load in progress is returned instead of beginning another one, unless
@@ -107,7 +108,9 @@ extension Resource {
         let delegate = LoadDelegate(self)
         let request = Request(delegate, turns: turns, clock: service.clock)
         let joined = isRegistered ? Request(ClientLoadDelegate(self), turns: turns, clock: service.clock) : nil
+        let circular = isDecorating ? circularLoad : nil
         let existing = withPlan { program, _, plan -> Request?? in
+            if let circular { return .some(program.isUpToDate(by: plan) ? nil : circular) }
             if let running = program.loadRequests.first(where: { !program.machine.isOutdated($0.id) }) {
                 return .some(running.request)
             }
@@ -159,7 +162,9 @@ extension Resource {
         let delegate = NetworkRequestDelegate(
             self, target: target, method: method, body: body, isConditional: isConditional, mutation: mutation)
         var request = Request(delegate, turns: turns, clock: service.clock)
-        for decorate in delegate.decorators { request = decorate(self, request) }
+        whileDecorating(delegate.sentMethod) {
+            for decorate in delegate.decorators { request = decorate(self, request) }
+        }
         guard isTracked, request.state != .completed else { return request }
         let tracked = request
         if let afterWrite = delegate.afterWrite { apply(afterWrite, of: delegate, after: tracked) }
@@ -204,7 +209,7 @@ extension Resource {
         case .override: if let sent { overrideLocalData(with: sent, since: generation) } else { invalidate() }
         case .promote:
             if let response {
-                load(using: hardWiredRequest(returning: ResponseInfo(.success(response))), since: generation)
+                adopt(hardWiredRequest(returning: ResponseInfo(.success(response))), since: generation).start()
             } else {
                 invalidate()
             }
@@ -227,6 +232,24 @@ extension Resource {
         }
         return request
     }
+
+    // MARK: Loads that decorators ask for
+
+    /// Calls `body`, which decorates a request with that method or starts what was made of it. Where that is a load, those
+    /// who ask for another one of this resource meanwhile would wait for themselves, or load for ever.
+    package func whileDecorating<Result>(_ method: Method, _ body: () -> Result) -> Result {
+        method == .get ? service.decorating.during(ObjectIdentifier(self), body) : body()
+    }
+
+    private var isDecorating: Bool { service.decorating.onThisThread.contains(ObjectIdentifier(self)) }
+
+    /// Starts a load that decorators have had their part in.
+    @discardableResult
+    func startLoad(_ request: Request) -> Request {
+        whileDecorating(.get) { request.start() }
+    }
+
+    private var circularLoad: Request { preFailed(CircularWait(of: "load of \(url)"), .get) }
 
     private func preFailed(_ cause: any Error, _ method: Method) -> Request {
         var error = RequestError(cause: cause, timestamp: service.clock.now)

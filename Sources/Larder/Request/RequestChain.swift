@@ -8,6 +8,8 @@ public enum RequestChainAction: Sendable {
     /// The chain completes with another response, which goes through no pipeline.
     case useResponse(ResponseInfo)
     /// Another request is started, if it has not been, and its response completes the chain.
+    ///
+    /// One that waits for this chain fails it: the chain itself, or the load that a decorator makes this a part of.
     case passTo(Request)
 }
 
@@ -30,7 +32,7 @@ extension Request {
     }
 }
 
-private final class ChainDelegate: RequestDelegate {
+private final class ChainDelegate: WaitingDelegate {
     private let wrapped: Request
     private let prepare: @Sendable () -> @Sendable (ResponseInfo) -> RequestChainAction
     private let decide: @Sendable (ResponseInfo) -> RequestChainAction
@@ -51,6 +53,10 @@ private final class ChainDelegate: RequestDelegate {
             case .useThisResponse: completion.complete(info)
             case .useResponse(let other): completion.complete(other)
             case .passTo(let next):
+                guard !completion.isAwaited(by: next) else {
+                    let cause = CircularWait(of: self.requestDescription)
+                    return completion.complete(.failure(RequestError(cause: cause, timestamp: next.chainClock.now)))
+                }
                 let isWanted = self.active.withLock { active in
                     guard active != nil else { return false }
                     active = next
@@ -63,6 +69,8 @@ private final class ChainDelegate: RequestDelegate {
         }
         wrapped.start()
     }
+
+    var awaited: [Request] { [active.withLock { $0 }].compactMap(\.self) }
 
     func cancelUnderlyingOperation() {
         let current = active.withLock { active in

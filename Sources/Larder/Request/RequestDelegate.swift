@@ -41,8 +41,39 @@ public final class RequestCompletion: Sendable {
     /// Whether the request is completed, by cancellation for example, so that a call would do nothing.
     public var willBeIgnored: Bool { request.state == .completed }
 
+    /// Whether `other` is this request, or ends only after it.
+    func isAwaited(by other: Request) -> Bool { other.waits(for: request) }
+
     /// Completes the request.
     public func complete(_ info: ResponseInfo) { request.complete(info) }
+}
+
+/// A delegate that waits for other requests.
+protocol WaitingDelegate: RequestDelegate {
+    /// Those that it waits for now.
+    var awaited: [Request] { get }
+}
+
+extension Request {
+    /// Whether it is `other`, or ends only after it, as far as so many steps show.
+    fileprivate func waits(for other: Request, within steps: Int = 16) -> Bool {
+        if self === other { return true }
+        guard steps > 0, let waiting = delegate as? any WaitingDelegate else { return false }
+        return waiting.awaited.contains { $0.waits(for: other, within: steps - 1) }
+    }
+}
+
+/// A request would wait for itself, and so for ever.
+public struct CircularWait: PermanentFailure, CustomStringConvertible {
+    /// The request in words.
+    public let request: String
+    /// Makes the error.
+    public init(of request: String) { self.request = request }
+
+    public var description: String {
+        "'\(request)' waits for itself: a decorator must not wait for the load that it decorates, nor a chain pass to "
+            + "itself; use the request that the decorator was given, or another resource"
+    }
 }
 
 /// The delegate of requests that are completed from the beginning.

@@ -12,20 +12,25 @@ import Logging
 /// A program refers to a service by the value it configures, and gets a new one each time the configuration is read;
 /// all of them stand for the current service of that name.
 final class DaemonHost: ServiceHost {
-    private struct Served: Sendable {
-        weak var daemon: Daemon?
-    }
-
-    private let served = Lock(Served())
+    private let daemon = Expected<Daemon>()
     private let walkers = Lock<WorkerPool?>(nil)
 
-    /// Services are created before the daemon that serves them; until then the operations do nothing.
-    func attach(_ daemon: Daemon) { served.withLock { $0.daemon = daemon } }
+    /// Services are created before the daemon that serves them, which then does what they have asked for.
+    func attach(_ daemon: Daemon) { self.daemon.fulfil(daemon) }
+
+    /// Whether the daemon is there; if not, it does `operation` later.
+    private func isThere(orLater operation: @escaping @Sendable () -> Rest?, of service: Service) -> Bool {
+        if daemon.value != nil { return true }
+        daemon.whenThere { _ in if let rest = operation() { service.whileHosted(rest) } }
+        return false
+    }
 
     func wipe(
         _ service: Service, _ scope: Resource.WipeScope, where isMatch: @escaping @Sendable (Resource) -> Bool
     ) -> Rest? {
-        guard let (proxy, routed) = place(of: service) else { return nil }
+        guard isThere(orLater: { self.wipe(service, scope, where: isMatch) }, of: service),
+            let (proxy, routed) = place(of: service)
+        else { return nil }
         guard scope == .memoryAndCaches else {
             proxy.wipeInMemory(routed, where: isMatch)
             return nil
@@ -35,7 +40,9 @@ final class DaemonHost: ServiceHost {
     }
 
     func invalidate(_ service: Service, matching pattern: GlobPattern) -> Rest? {
-        guard let (proxy, routed) = place(of: service) else { return nil }
+        guard isThere(orLater: { self.invalidate(service, matching: pattern) }, of: service),
+            let (proxy, routed) = place(of: service)
+        else { return nil }
         proxy.markStaleInMemory(routed, matching: pattern)
         let filter = ResourceFilter(pattern, service: routed.name, table: proxy.configuration.router.table)
         let many = ManyResources(proxy: proxy, selection: .matching(filter), walkers: walker())
@@ -59,7 +66,7 @@ final class DaemonHost: ServiceHost {
 
     /// Deferred if it is called while the configuration is being made.
     func configurationIsInvalid(of service: Service) -> Rest? {
-        guard let daemon = served.withLock({ $0.daemon }) else { return nil }
+        guard let daemon = daemon.value else { return nil }
         let name = service.name
         let isDeferred = daemon.isConfiguring
         if !isDeferred { daemon.configureAgain(name) }
@@ -71,7 +78,11 @@ final class DaemonHost: ServiceHost {
 
     // MARK: One resource
 
-    private var proxy: Proxy? { served.withLock { $0.daemon }?.proxy }
+    private var proxy: Proxy? { daemon.value?.proxy }
+
+    private func whenThere(_ operation: @escaping @Sendable (Proxy) -> Void) {
+        daemon.whenThere { operation($0.proxy) }
+    }
 
     func plan(for resource: Resource, by snapshot: ResourceMemory.Snapshot) -> Plan? {
         proxy?.plan(for: resource, by: snapshot)
@@ -81,28 +92,32 @@ final class DaemonHost: ServiceHost {
         _ resource: Resource, as id: LoadID?, onlyIfNeeded: Bool, validating basis: AnyEntity?,
         began: @escaping @Sendable (ActiveLoad, Int) -> Void
     ) async -> ResponseInfo? {
-        await proxy?.load(resource, as: id, onlyIfNeeded: onlyIfNeeded, validating: basis, began: began)
+        await daemon.wait()?.proxy.running.wait()?.load(
+            resource, as: id, onlyIfNeeded: onlyIfNeeded, validating: basis, began: began)
     }
 
     func content(of resource: Resource) async -> AnyEntity? { await proxy?.content(of: resource) }
 
     func override(_ resource: Resource, with entity: AnyEntity, since generation: UInt64?) -> Bool {
-        proxy?.override(resource, with: entity, since: generation) ?? false
+        guard daemon.value != nil else {
+            whenThere { _ = $0.override(resource, with: entity, since: generation) }
+            return false
+        }
+        return proxy?.override(resource, with: entity, since: generation) ?? false
     }
 
     func invalidate(_ resource: Resource) {
-        guard let proxy else { return }
-        proxy.invalidate(resource)
-        let now = proxy.now
-        resource.service.whileHosted { await proxy.invalidateStored(resource, until: now) }
+        whenThere { proxy in
+            proxy.invalidate(resource)
+            let now = proxy.now
+            resource.service.whileHosted { await proxy.invalidateStored(resource, until: now) }
+        }
     }
 
-    func wipe(_ resource: Resource, _ scope: Resource.WipeScope) { proxy?.wipe(resource, scope) }
+    func wipe(_ resource: Resource, _ scope: Resource.WipeScope) { whenThere { $0.wipe(resource, scope) } }
 
     private func place(of service: Service) -> (proxy: Proxy, service: RoutedService)? {
-        guard let proxy = served.withLock({ $0.daemon })?.proxy,
-            let routed = proxy.configuration.router.table.named(service.name)
-        else { return nil }
+        guard let proxy, let routed = proxy.configuration.router.table.named(service.name) else { return nil }
         return (proxy, routed)
     }
 

@@ -61,6 +61,7 @@ enum ExplainedStorage {
         case .cut: (field, meaning) = (.contentType, "its end is the end of a stream, as `streamEnd` says")
         case .tooLarge: (field, meaning) = (.contentLength, "it is not larger than what is kept")
         case .otherPartition: (field, meaning) = (nil, "it is for the credentials that the request came with")
+        case .otherMethod: (field, meaning) = (nil, "it is to the method that was asked for")
         case .unread: (field, meaning) = (nil, "it is no error, or the stored response can be read")
         case .condition, .part: return []
         }
@@ -144,6 +145,8 @@ enum ExplainedStorage {
         case .otherPartition:
             "The credentials were renewed while it was loaded, so it is for another partition. Responses to the next "
                 + "requests are kept."
+        case .otherMethod:
+            "A mutator of the program's sends another method. Let it keep GET where responses are to be stored."
         case .unread:
             "The stored response could not be read, and stays for when it can: `larder status` and the log say what is wrong "
                 + "with the disk."

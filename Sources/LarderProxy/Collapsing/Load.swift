@@ -257,7 +257,7 @@ final class Load: LoopLoad {
             InboundSender.isNeeded(for: configuration)
             ? InboundSender(
                 context: context, service: service, uri: uri, configuration: configuration, from: network,
-                resource: resource) : nil
+                resource: resource, load: listed) : nil
         let response = try await send(inbound(request), by: sender, validating: variant)
         let isForAnotherPartition = sender?.isForAnotherPartition ?? false
         let times = ReceivedResponse.Times(request: requestTime, response: context.now())
@@ -273,7 +273,9 @@ final class Load: LoopLoad {
             return try await exchange(unconditional(request ?? self.request))
         }
         let received = ReceivedResponse(
-            response, times, for: self, belongsHere: !isForAnotherPartition, place: sender?.place,
+            response, times, for: self,
+            hindrance: isForAnotherPartition ? .otherPartition : response.isOfOtherMethod ? .otherMethod : nil,
+            place: sender?.place,
             redirectsAreKept: sender?.redirectsAreKept ?? true)
         if let rangeFill {
             guard isForAnotherPartition else { return .received(response, received, .completes(rangeFill)) }

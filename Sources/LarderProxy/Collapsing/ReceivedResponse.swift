@@ -27,9 +27,7 @@ final class ReceivedResponse {
     /// The conditions of storability that failed, where it is not stored.
     private let findings: Storability.Findings
 
-    /// Whether it may be stored for this Resource, apart from what the response itself says.
-    private let belongsHere: Bool
-    /// Why it is not stored, though it may be.
+    /// Why it is not stored, though the response itself allows it.
     private let hindrance: UnstoredReason?
     /// The URL that redirects have led to; nil for none.
     let place: String?
@@ -37,22 +35,22 @@ final class ReceivedResponse {
     private let redirectsAreKept: Bool
 
     convenience init(
-        _ response: UpstreamResponse, _ times: Times, for load: Load, belongsHere: Bool, place: String?,
+        _ response: UpstreamResponse, _ times: Times, for load: Load, hindrance: UnstoredReason?, place: String?,
         redirectsAreKept: Bool
     ) {
         var head = response.head
         HopByHop.strip(&head.fields, for: .forwardResponse)
         if !head.fields.contains(.date) { head.fields[.date] = load.context.dateText() }
         self.init(
-            head, length: response.contentLength, times, for: load, belongsHere: belongsHere,
+            head, length: response.contentLength, times, for: load, hindrance: hindrance,
             place: place, redirectsAreKept: redirectsAreKept)
     }
 
     private init(
-        _ head: ResponseHead, length: Int64?, _ times: Times, for load: Load, belongsHere: Bool, place: String?,
+        _ head: ResponseHead, length: Int64?, _ times: Times, for load: Load, hindrance: UnstoredReason?,
+        place: String?,
         redirectsAreKept: Bool
     ) {
-        self.belongsHere = belongsHere
         self.place = place
         self.redirectsAreKept = redirectsAreKept
         self.head = head
@@ -60,7 +58,8 @@ final class ReceivedResponse {
         self.load = load
         self.length = length
         let keepsStored = load.keepsStored && head.status.isError
-        hindrance = belongsHere ? keepsStored ? .unread : nil : .otherPartition
+        let hindrance = hindrance ?? (keepsStored ? .unread : nil)
+        self.hindrance = hindrance
         let trial = Storability.Trial(
             request: load.clientHead, target: load.uri, response: head, policy: load.policy,
             responseTime: times.response, redirectsAreKept: redirectsAreKept)
@@ -82,7 +81,7 @@ final class ReceivedResponse {
         if head.status == status || !head.status.isError { return self }
         return ReceivedResponse(
             ResponseHead(status: status, fields: head.fields), length: length, times, for: load,
-            belongsHere: belongsHere, place: place, redirectsAreKept: redirectsAreKept)
+            hindrance: hindrance, place: place, redirectsAreKept: redirectsAreKept)
     }
 
     /// The response in its stored form.

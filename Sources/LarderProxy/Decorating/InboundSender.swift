@@ -23,6 +23,8 @@ final class InboundSender {
     private let decorators: Decorators?
     /// The decorators' resource; nil where it is looked up on demand.
     private let resource: Resource?
+    /// The load whose requests they are; nil for none.
+    private let load: ActiveLoad?
     /// The last response, if the pipeline was run on it already.
     private var processed: ProcessedResponse?
     /// How many redirects were followed.
@@ -59,8 +61,9 @@ final class InboundSender {
 
     init(
         context: LoopContext, service: RoutedService, uri: TargetURI, configuration: EffectiveConfiguration,
-        from network: ClientNetwork, resource: Resource? = nil
+        from network: ClientNetwork, resource: Resource? = nil, load: ActiveLoad? = nil
     ) {
+        self.load = load
         self.resource = resource
         self.configuration = configuration
         self.network = network
@@ -139,7 +142,7 @@ final class InboundSender {
         guard configuration.isProgrammed else { return try await context.send(request) }
         let resource = resource ?? service.service.resource(for: ResourceURL(uri))
         let sender = ProgramSender(
-            context: context, service: service, resource: resource, uri: uri, configuration, request, content)
+            context: context, service: service, resource: resource, uri: uri, configuration, request, content, of: load)
         let response = try await sender.send()
         processed = sender.chosen
         return response

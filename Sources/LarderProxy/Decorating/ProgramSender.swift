@@ -17,6 +17,8 @@ final class ProgramSender {
     private let uri: TargetURI
     private let configuration: Configuration
     private let decorators: [RequestDecorator]
+    /// The load whose request it is; nil for one that is no load.
+    private let load: ActiveLoad?
     /// The initial request of all attempts.
     private let request: UpstreamRequest
     /// The request's content, if it is at hand.
@@ -38,8 +40,10 @@ final class ProgramSender {
 
     init(
         context: LoopContext, service: RoutedService, resource: Resource, uri: TargetURI,
-        _ configuration: Configuration, _ request: UpstreamRequest, _ content: RepeatableContent?
+        _ configuration: Configuration, _ request: UpstreamRequest, _ content: RepeatableContent?,
+        of load: ActiveLoad?
     ) {
+        self.load = load
         self.context = context
         self.service = service
         self.resource = resource
@@ -59,10 +63,14 @@ final class ProgramSender {
         guard !decorators.isEmpty else { return try await send(by: request.abort) }
         let place = Confined(self)
         let delegate = InboundDelegate(resource: resource, loop: context.loop, sender: place)
-        let decorated = decorators.reduce(resource.prepareRequest(using: delegate)) { $1(resource, $0) }
+        let decorated = resource.whileDecorating(request.head.method) {
+            decorators.reduce(resource.prepareRequest(using: delegate)) { $1(resource, $0) }
+        }
+        load?.forPrograms.decorated = decorated
         // Nobody waits for it any more, whatever it waits for: another request of the program's, perhaps.
         request.abort.onAbortOfWhole { decorated.cancel() }
-        let info = await decorated.start().response()
+        resource.whileDecorating(request.head.method) { _ = decorated.start() }
+        let info = await decorated.response()
         guard !request.abort.isAborted else {
             finish(keeping: nil)
             throw ClientGone()
@@ -112,13 +120,17 @@ final class ProgramSender {
             if let octets = entity.content as? [UInt8] { entity.withContent(octets) } else {
                 try entity.encodedForWire()
             }
-        let chunks = wire.content.isEmpty ? [] : [ContentChunk(wire.content)]
         let head = ResponseHead(status: status ?? wire.status, fields: wire.fields)
-        guard (200...599).contains(head.status.rawValue) else {
+        let isUnasked = head.status == 304 && !request.head.fields.askWhetherModified
+        guard (200...599).contains(head.status.rawValue), !isUnasked else {
             throw UpstreamError(
                 .internalError, "A decorator of ‘\(service.name)’ answered with the status \(head.status.rawValue).",
-                advice: "Let it answer with a status from 200 to 599.")
+                advice: "Let it answer with a status from 200 to 599, and with 304 only if the request has a condition."
+            )
         }
+        // Some have none (RFC 9110 §15.3.5, §15.3.6, §15.4.5).
+        let hasContent = !wire.content.isEmpty && ![204, 205, 304].contains(head.status.rawValue)
+        let chunks = hasContent ? [ContentChunk(wire.content)] : []
         let made = UpstreamResponse(made: head, content: chunks, insteadOf: replaced?.response)
         // It goes through no pipeline: decorators are behind it.
         self.chosen = ProcessedResponse(
@@ -137,7 +149,13 @@ final class ProgramSender {
         let original = OutgoingRequest(method: request.head.method, url: uri, fields: fields, body: body)
         var outgoing = original
         for mutate in configuration.mutators { mutate(&outgoing) }
+        let isRetrieval = [.get, .head].contains(original.method)
+        let isOther = isRetrieval && outgoing.method != original.method
+        // Of another method they would be a condition for its effect (RFC 9110 §13.1.2).
+        for name in [FieldName.ifNoneMatch, .ifModifiedSince]
+        where isOther && outgoing.fields[name] == original.fields[name] { outgoing.fields.remove(name) }
         let response = try await context.send(inbound(outgoing, insteadOf: original, abort))
+        response.isOfOtherMethod = isOther
         if outgoing.fields.askWhetherModified { response.conditions = outgoing.fields }
         return response
     }

@@ -12,6 +12,8 @@ package enum UnstoredReason: Sendable, Hashable, BitwiseCopyable {
     case cut
     /// It may be stored, but is for another partition than the one that asked: the credentials were renewed on the way.
     case otherPartition
+    /// A program has sent another method than was asked for.
+    case otherMethod
     /// It is an error, and the stored response, which it would replace, cannot be read just now.
     case unread
 
@@ -25,12 +27,13 @@ package enum UnstoredReason: Sendable, Hashable, BitwiseCopyable {
         case .part: "part"
         case .cut: "cut"
         case .otherPartition: "other-partition"
+        case .otherMethod: "other-method"
         case .unread: "stored-unread"
         }
     }
 
     package static let all: [UnstoredReason] =
         StorageCondition.allCases.map(UnstoredReason.condition) + [
-            .tooLarge, .part, .cut, .otherPartition, .unread,
+            .tooLarge, .part, .cut, .otherPartition, .otherMethod, .unread,
         ]
 }

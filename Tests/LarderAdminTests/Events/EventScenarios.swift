@@ -262,7 +262,7 @@ struct EventScenarios {
             let subject = try scene.proxy.subject(of: scene.url("/a"))
             #expect(scene.proxy.cancelLoads(of: subject) == 1)
             #expect(try await events.next().name == "requestCancelled")
-            #expect(try await client.response().status == 502)
+            #expect(try await client.response().status == 503)
             _ = try await request.wire.end()
             #expect(scene.proxy.cancelLoads(of: subject) == 0)
         }

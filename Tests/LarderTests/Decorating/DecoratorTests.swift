@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Larder
+import LarderIO
 import LarderTesting
 import Testing
 
@@ -395,4 +396,48 @@ private final class Gate: RequestDelegate {
     func startUnderlyingOperation(_ completion: RequestCompletion) { waiting(completion) }
     func cancelUnderlyingOperation() {}
     func repeated() -> any RequestDelegate { Gate() }
+
+    /// A request that ends with another one of its resource.
+    private final class Asking: RequestDelegate {
+        let ask: @Sendable () -> Request?
+        init(_ ask: @escaping @Sendable () -> Request?) { self.ask = ask }
+
+        func startUnderlyingOperation(_ completion: RequestCompletion) {
+            _ = ask()?.onCompletion { completion.complete($0) }
+        }
+        func cancelUnderlyingOperation() {}
+        func repeated() -> any RequestDelegate { self }
+    }
+
+    @Test(
+        arguments: [
+            { resource, request in resource.loadIfNeeded() ?? request },
+            { resource, _ in resource.load() },
+            { resource, request in
+                request.chained { _ in resource.loadIfNeeded().map { .passTo($0) } ?? .useThisResponse }
+            },
+            { _, request in
+                let own = Lock<Request?>(nil)
+                let chain = request.chained { _ in own.withLock { $0 }.map { .passTo($0) } ?? .useThisResponse }
+                own.withLock { $0 = chain }
+                return chain
+            },
+            { resource, _ in resource.prepareRequest(using: Asking { resource.loadIfNeeded() }) },
+            { resource, _ in resource.prepareRequest(using: Asking { resource.load() }) },
+        ] as [RequestDecorator], [false, true])
+    func `RQ-15 a decorator that waits for its own load fails and says so`(
+        _ decorator: @escaping RequestDecorator, onlyIfNeeded: Bool
+    ) async {
+        let fixture = Fixture()
+        fixture.reply("a", .text("apples"))
+        fixture.service.configure("/a") { $0.decorateRequests(decorator) }
+        let resource = fixture.service.resource("a")
+        let load = onlyIfNeeded ? resource.loadIfNeeded() : resource.load()
+        guard case .failure(let error)? = await load?.response().response else {
+            Issue.record("it is loaded")
+            return
+        }
+        #expect("\(error)".contains("waits for itself"), "\(error)")
+        #expect(!resource.isLoading && resource.latestError != nil)
+    }
 }

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// An object that is made later than those that use it, once: what is asked of it before is done when it is there. It is
+/// not kept in existence here.
+package final class Expected<Value: AnyObject & Sendable>: Sendable {
+    private struct State {
+        weak var value: Value?
+        /// nil once it has come.
+        var waiting: [@Sendable (Value) -> Void]? = []
+    }
+
+    private let state = Lock(State())
+
+    package init() {}
+
+    /// The object; nil before it has come and after it is gone.
+    package var value: Value? { state.withLock { $0.value } }
+
+    /// The object has come.
+    package func fulfil(_ value: Value) {
+        let waiting = state.withLock { state in
+            state.value = value
+            return state.waiting.take() ?? []
+        }
+        for body in waiting { body(value) }
+    }
+
+    /// Calls `body` with the object: now, or when it has come; not at all once it is gone.
+    package func whenThere(_ body: @escaping @Sendable (Value) -> Void) {
+        let value = state.withLock { state in
+            state.waiting?.append(body)
+            return state.value
+        }
+        if let value { body(value) }
+    }
+
+    /// The object, once it has come; nil when it is gone.
+    package func wait() async -> Value? {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                state.waiting?.append { continuation.resume(returning: $0) }
+                return state.waiting == nil
+            }
+            if isOver { continuation.resume(returning: value) }
+        }
+    }
+}
