@@ -50,6 +50,8 @@ package struct OwnRequest: Sendable {
     package var adminHost: String?
     /// Whether the client is on this machine.
     package var isLoopback: Bool
+    /// Whether it came over TLS.
+    package var isSecure = false
     /// Whether it came over the socket on which every user of this machine may open lanes.
     package var isForLanes = false
     /// The user of the client, over a Unix socket.

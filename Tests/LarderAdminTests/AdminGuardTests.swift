@@ -193,6 +193,15 @@ struct AdminGuardTests {
         #expect(verdict("[2001:db8::1]:9128", adminHost: "[2001:db8::1]") == .allowed)
     }
 
+    @Test func `over TLS the pages' own origin is one of https`() {
+        for (isSecure, scheme) in [(true, "https"), (false, "https"), (true, "http"), (false, "http")] {
+            var request = OwnRequest(
+                path: "/-/status", fields: ["Host": "localhost:3129", "Origin": "\(scheme)://localhost:3129"])
+            request.isSecure = isSecure
+            #expect((AdminGuard(token: nil).judge(request) == .allowed) == (isSecure == (scheme == "https")))
+        }
+    }
+
     @Test func `clients on the network may ask whether Larder is ready, under any name`() {
         for (path, isAnswered) in [("/-/ready", true), ("/-/health", false), ("/-/status", false)] {
             let request = OwnRequest(path: path, fields: ["Host": "192.0.2.7:3128"], isLoopback: false)

@@ -74,14 +74,9 @@ final class Peer {
     }
 
     /// Takes what has come, without waiting; returns how many octets that was.
-    func receiveAtHand() -> Int {
-        var buffer = [UInt8](repeating: 0, count: 65536)
-        var total = 0
-        while true {
-            let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT))
-            guard count > 0 else { return total }
-            total += count
-        }
+    func receiveAtHand(limit: Int) -> Int {
+        var buffer = [UInt8](repeating: 0, count: limit)
+        return max(0, recv(descriptor, &buffer, limit, Int32(MSG_DONTWAIT)))
     }
 }
 

@@ -36,7 +36,7 @@ struct AdminGuard {
                     detail: "Larder's own pages answer only when the request's Host is a loopback name.",
                     advice: "Use http://localhost with Larder's port, or an address of `admin.listen`."))
         }
-        guard !isFromAnotherSite(request.fields) || followsLinkToFirstPage(request) else {
+        guard !isFromAnotherSite(request) || followsLinkToFirstPage(request) else {
             return .refused(
                 Problem(
                     status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
@@ -109,10 +109,11 @@ struct AdminGuard {
 
     /// Whether a browser reports that another site caused the request, or a document received through the gateway: some
     /// have the same address as these pages. Other clients report nothing.
-    private func isFromAnotherSite(_ fields: Fields) -> Bool {
+    private func isFromAnotherSite(_ request: OwnRequest) -> Bool {
+        let fields = request.fields
         if fields[all: .secFetchSite].contains(where: { $0 != "same-origin" && $0 != "none" }) { return true }
         if fields.contains(.serviceWorker) { return true }
-        let own = "http://\(fields[first: .host] ?? "")"
+        let own = "\(request.isSecure ? "https" : "http")://\(fields[first: .host] ?? "")"
         if fields[all: .origin].contains(where: { $0 != own }) { return true }
         return fields[all: .referer].contains { !isOwnPage($0, at: own) }
     }

@@ -48,7 +48,6 @@ extension ByteStream {
         var parts = parts
         var left = parts.count
         while try !tryWrite(&parts) {
-            // A peer that is slow, and takes something all the time, refuses nothing.
             if parts.count < left { renewWriteDeadline() }
             left = parts.count
             try await waitToWrite("write")

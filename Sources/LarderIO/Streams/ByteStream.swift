@@ -41,6 +41,8 @@ package final class ByteStream {
     private var writeDeadline = Int64.max
     /// How long the peer may take nothing, where that is what the deadline is about.
     private var writePatience: Duration?
+    /// The octets that the kernel had for the peer when a writer began to wait, or later.
+    private var untaken: Int32 = 0
     private var deadlineTimer: Timer?
     /// When the timer checks the deadlines, or `.max`.
     private var deadlineTimerDue = Int64.max
@@ -241,7 +243,8 @@ package final class ByteStream {
         armDeadline(for: readDeadline)
     }
 
-    /// The same for writes alone, where it begins anew whenever the peer has taken something; reads keep theirs.
+    /// The same for writes alone, where it begins anew if the peer has taken something until then: one that is slow, and
+    /// takes something all the time, refuses nothing. Reads keep theirs.
     package func setWriteDeadline(after duration: Duration?) {
         writePatience = duration
         writeDeadline = instant(after: duration)
@@ -250,6 +253,14 @@ package final class ByteStream {
 
     func renewWriteDeadline() {
         if let writePatience { setWriteDeadline(after: writePatience) }
+    }
+
+    /// Whether the peer has taken some of what the kernel has for it since the last time. A writer that waits hears of
+    /// that only when much of the kernel's memory for it is free again.
+    private func peerHasTaken() -> Bool {
+        let before = untaken
+        untaken = larder_unconfirmed(descriptor)
+        return untaken < before
     }
 
     /// Sets both for an instant in monotonic nanoseconds of the loop's clock; `.max` is never.
@@ -282,6 +293,7 @@ package final class ByteStream {
     private func deadlineTimerFired() {
         deadlineTimerDue = .max
         let now = executor.monotonicNow()
+        if writeDeadline <= now, writePatience != nil, peerHasTaken() { renewWriteDeadline() }
         let (isReadDue, isWriteDue) = (readDeadline <= now, writeDeadline <= now)
         armDeadline(for: min(isReadDue ? .max : readDeadline, isWriteDue ? .max : writeDeadline))
         if isReadDue { endReading(.timedOut) }
@@ -307,6 +319,7 @@ package final class ByteStream {
         if needsInput ? isReadable : isWritable { return }
         try checkMayWait(operation, until: writeDeadline)
         guard !isWriting else { throw contention(operation) }
+        if writePatience != nil { untaken = larder_unconfirmed(descriptor) }
         if needsInput, writerForInput.arrive() {
             try check(await withUnsafeContinuation { writerForInput.suspended($0).resume() }, operation)
         } else if writer.arrive() {

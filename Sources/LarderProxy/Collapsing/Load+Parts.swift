@@ -78,8 +78,8 @@ extension Load {
             throw error
         }
         guard mayStore else {
-            // One user's answer takes nothing from the others.
-            if filled.isForAll { forget(rangeFill.variant) }
+            // A user's answer takes nothing from the others.
+            if filled.isForAll, policy.personalField(of: clientHead.fields) == nil { forget(rangeFill.variant) }
             return finish(Fields())
         }
         guard let part else { return complete(stored, sink.begun, trailers: Fields()) }

@@ -65,7 +65,7 @@ struct LaneRecording: ExchangeStep {
         writer.record.kind = .hit
         writer.startHead(status: recorded.status, fields: recorded.fields)
         let isBodiless = request.traits.method == .head || recorded.status.hasNoContent
-        if isBodiless, let length = recorded.fields[first: .contentLength].flatMap({ Int64($0) }) {
+        if isBodiless, case let length?? = recorded.fields.withFirst(.contentLength, { Int64(decimal: $0) }) {
             writer.appendLength(length)
         }
         writer.finishHead(

@@ -99,6 +99,7 @@ struct OwnAnswer: ExchangeStep {
             adminHost: connection.client.isAdminOnly && !connection.isOverSocket ? connection.client.localHost : nil,
             isLoopback: connection.client.isLoopback || connection.isOverSocket)
         asked.isForLanes = connection.isForLanes
+        asked.isSecure = stream.isSecure
         asked.user = connection.isOverSocket ? stream.peerUser : nil
         if context.configuration.users != nil, pages.isForUsers(asked, context.proxy) {
             writer.record.user = try await UserCheck(of: request).admitToOwnPages()

@@ -71,7 +71,7 @@ extension ContentRange: CustomStringConvertible {
 
 extension Int64 {
     /// Reads 1*DIGIT; a number that does not fit becomes the largest one. Nil when there is anything but digits.
-    init?(decimal octets: some Collection<UInt8>) {
+    package init?(decimal octets: some Collection<UInt8>) {
         guard !octets.isEmpty else { return nil }
         var value: Int64 = 0
         for octet in octets {
