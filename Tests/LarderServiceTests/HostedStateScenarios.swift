@@ -581,6 +581,26 @@ struct HostedStateScenarios {
 
     // MARK: At the start
 
+    @Test func `what a program removes while it configures its service is not there`() async throws {
+        try await run(
+            onDisk: true,
+            configuring: { service in
+                service.configure { $0.expirationTime = .seconds(60) }
+                service.wipeResources(matching: "/gone", .memoryAndCaches)
+                service.resource("/gone/too").wipe(.memoryAndCaches)
+                service.invalidateResources(matching: "/old")
+            }
+        ) { (scene, _) async throws in
+            scene.origin.answer { .ok(content: "\($0.target) \(scene.origin.count(of: $0.target))") }
+            let paths = ["/gone", "/gone/too", "/old", "/kept"]
+            for path in paths { #expect(try await scene.getStored(path).text == "\(path) 1") }
+            try await scene.restart()
+            for path in paths {
+                #expect(try await scene.get(path).text == "\(path) \(path == "/kept" ? 1 : 2)")
+            }
+        }
+    }
+
     @Test func `what a program does while it configures its service is done once the daemon is there`() async throws {
         let loads = Recorder<Request>()
         try await run(
