@@ -19,8 +19,6 @@ public final class Service: Sendable {
     public let log: ModelLog
     let transport: any UpstreamTransport
     let cacheWork: CacheWork
-    /// The resources whose loads are being decorated or started.
-    let decorating = ThreadMarks<ObjectIdentifier>()
     let host = Lock<(any ServiceHost)?>(nil)
     /// Where a daemon that serves the service has its resources.
     let home = Lock<ResourceHome?>(nil)

@@ -1,24 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderIO
+import Synchronization
 
 /// The work under way on each thread, so that it can be told that it asks for itself. Task-local values do not say that:
 /// tasks that the work begins have them too.
 final class ThreadMarks<Mark: Sendable>: Sendable {
-    private let list = Lock<[(thread: UInt, mark: Mark)]>([])
+    /// Without a mark for what is no part of the work before it.
+    private let list = Lock<[(thread: UInt, mark: Mark?)]>([])
+    private let count = Atomic<Int>(0)
 
     /// The marks of this thread, in the order they were made.
     var onThisThread: [Mark] {
+        guard count.load(ordering: .relaxed) > 0 else { return [] }
         let thread = Thread.current
-        return list.withLock { $0.filter { $0.thread == thread }.map(\.mark) }
+        let marks = list.withLock { $0.filter { $0.thread == thread }.map(\.mark) }
+        return marks[((marks.lastIndex { $0 == nil } ?? -1) + 1)...].compactMap(\.self)
     }
 
-    func during<Result>(_ mark: Mark, _ body: () -> Result) -> Result {
+    func during<Result>(_ mark: Mark, _ body: () -> Result) -> Result { add(mark, body) }
+
+    /// Calls what is no part of the work under way, though this thread does it meanwhile.
+    func apart(_ body: () -> Void) {
+        // Marks of this thread are seen by it.
+        if count.load(ordering: .relaxed) == 0 { body() } else { add(nil, body) }
+    }
+
+    private func add<Result>(_ mark: Mark?, _ body: () -> Result) -> Result {
         let thread = Thread.current
+        count.add(1, ordering: .relaxed)
         list.withLock { $0.append((thread, mark)) }
         defer {
             list.withLock { list in
                 if let index = list.lastIndex(where: { $0.thread == thread }) { list.remove(at: index) }
             }
+            count.subtract(1, ordering: .relaxed)
         }
         return body()
     }

@@ -52,6 +52,25 @@ struct DecoratorTests {
         withExtendedLifetime(token) {}
     }
 
+    @Test func `observers that hear of a load while it begins may load`() async throws {
+        let attempts = Recorder<Void>()
+        let resource = resource
+        decorate { resource, request in
+            attempts(())
+            return attempts.count > 1 ? request : resource.hardWiredRequest(returning: Self.info("early"))
+        }
+        fixture.reply("a", .text("x"))
+        let loads = Recorder<Request>()
+        let token = resource.observe { _, event in
+            guard case .newData = event, loads.count == 0 else { return }
+            loads(resource.load())
+        }
+        #expect(try await resource.load().entity().text == "early")
+        for load in loads.values { #expect(try await load.entity().text == "x") }
+        #expect(loads.count == 1)
+        withExtendedLifetime(token) {}
+    }
+
     @Test func `RQ-14 a decorator can cancel before anything is sent`() async {
         decorate { _, request in
             request.cancel()
