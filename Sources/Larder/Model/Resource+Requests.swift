@@ -238,13 +238,10 @@ extension Resource {
     /// Calls `body`, which decorates a request with that method or starts what was made of it. Where that is a load, those
     /// who ask for another one of this resource meanwhile would wait for themselves, or load for ever.
     package func whileDecorating<Result>(_ method: Method, _ body: () -> Result) -> Result {
-        method == .get ? Resource.decorating.during(ObjectIdentifier(self), body) : body()
+        method == .get ? decorating.during(ObjectIdentifier(self), body) : body()
     }
 
-    /// The resources whose loads are being decorated or started: hooks and observers that hear of it may load again.
-    static let decorating = ThreadMarks<ObjectIdentifier>()
-
-    private var isDecorating: Bool { Resource.decorating.onThisThread.contains(ObjectIdentifier(self)) }
+    private var isDecorating: Bool { decorating.onThisThread.contains(ObjectIdentifier(self)) }
 
     /// Starts a load that decorators have had their part in.
     @discardableResult

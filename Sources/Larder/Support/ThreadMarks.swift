@@ -38,3 +38,6 @@ final class ThreadMarks<Mark: Sendable>: Sendable {
         return body()
     }
 }
+
+/// The resources whose loads are being decorated or started. Hooks and observers that hear of it may load again.
+let decorating = ThreadMarks<ObjectIdentifier>()

@@ -72,6 +72,6 @@ package final class TurnQueue: Sendable {
     }
 
     private func run() {
-        while let job = state.withLock({ $0.next() }) { Resource.decorating.apart(job) }
+        while let job = state.withLock({ $0.next() }) { decorating.apart(job) }
     }
 }
