@@ -25,7 +25,8 @@ extension WriteQueue {
                 // Maintenance runs before a group that is not due: under load the queue may never be empty.
                 return now >= idleDeadline ? .done(.idle) : .wait(until: min(due, idleDeadline))
             }
-            if state.isClosing { return .done(.close) }
+            // Their rows would be there again.
+            if state.isClosing { return .done(isRemoving ? .idle : .close) }
             if now >= idleDeadline || state.isHurried {
                 state.isHurried = false
                 return .done(.idle)

@@ -200,6 +200,8 @@ extension StoreWriter {
         core.index.isLoaded = false
         core.labels.isLoaded = false
         core.queue.forgetAllKeys()
+        // Readings into the indexes that are under way would leave halves.
+        core.beginGeneration()
         do {
             try core.files.prepare()
             try open()

@@ -70,7 +70,7 @@ final class StoreWriter {
         var idleDeadline: Int64 = 0
         var isLastTry = false
         while true {
-            let isRemoving = !removals.isEmpty && core.retryAt == nil
+            let isRemoving = core.retryAt == nil && removals.contains { $0.lastID != nil }
             let work = core.queue.next(
                 idleDeadline: core.retryAt ?? (isRemoving ? 0 : idleDeadline), isRemoving: isRemoving)
             switch work {
@@ -311,7 +311,8 @@ final class StoreWriter {
         guard core.labels.isLoaded, core.labels.count > core.labelLimit.load(ordering: .relaxed) else { return }
         core.labels.isLoaded = false
         core.queue.forgetAllLabels()
-        _ = core.spoolers.submit { [core] _ in core.loadLabels() }
+        // Until they are read, each question about one asks the database.
+        if !core.spoolers.submit({ [core] _ in core.loadLabels() }) { core.loadLabels() }
     }
 
     /// Publishes all sizes.
