@@ -157,13 +157,13 @@ package final class SQLiteStore: Sendable {
         while true {
             switch core.queue.view(of: key) {
             case .wait(let operation): await core.queue.waitForContent(of: operation)
-            case .database: return try await rows(of: key, skippingUnread).map(\.record)
+            case .database: return try await rows(of: key, skippingUnread: skippingUnread).map(\.record)
             case .merge(let overlay):
                 var stored: [EntityRecord] = []
                 if !overlay.hidesRows {
                     // Labels first: a row that is removed meanwhile is not read then.
                     let hidden = try await rows(of: key, hiddenBy: overlay.hiddenLabels)
-                    stored = try await rows(of: key, false).filter { row in
+                    stored = try await rows(of: key, skippingUnread: false).filter { row in
                         !overlay.hides(row: row.id) && !hidden.contains(row.id)
                     }.map(\.record)
                 }
@@ -173,7 +173,7 @@ package final class SQLiteStore: Sendable {
     }
 
     private func rows(
-        of key: EntityKey, _ skippingUnread: Bool
+        of key: EntityKey, skippingUnread: Bool
     ) async throws(StoreUnavailable) -> [EntityReader.Found.Row] {
         let limit = core.settings.variantLimit
         let found = await core.reading { (reader) throws(SQLiteFailure) in try reader.read(key, limit: limit) }

@@ -92,10 +92,7 @@ package struct AdminPages: OwnPages {
     /// Everybody may read how much was asked for; where clients say who they are, their hosts are not for everybody.
     private static func status(_ request: OwnRequest, _ proxy: Proxy) async -> StatusReport {
         let report = await StatusReport(of: proxy)
-        let settings = proxy.configuration.settings
-        guard settings.access.users != nil, !AdminGuard(token: settings.admin.token).mayChange(request) else {
-            return report
-        }
+        guard proxy.configuration.settings.access.users != nil, !mayChange(request, proxy) else { return report }
         return report.leavingOutVisits(but: proxy.configuration.router.table)
     }
 
