@@ -83,10 +83,7 @@ package final class Proxy: Sendable {
         var phase = Phase.new
         /// Waits for the last connection to close.
         var drained: UnsafeContinuation<Void, Never>?
-        /// The addresses of client listeners, without those of the admin surface alone.
-        var addresses: [SocketAddress] = []
-        var adminAddresses: [SocketAddress] = []
-        var tlsAddresses: [SocketAddress] = []
+        var addresses = ListeningAddresses()
     }
 
     /// The phases of a proxy's life, in order.
@@ -144,11 +141,11 @@ package final class Proxy: Sendable {
     package var openTunnels: Int { tunnels.value }
     package var phase: Phase { state.withLock { $0.phase } }
     /// The addresses on which clients are accepted.
-    package var addresses: [SocketAddress] { state.withLock { $0.addresses } }
+    package var addresses: [SocketAddress] { state.withLock { $0.addresses.clients } }
     /// The addresses on which clients are accepted over TLS.
-    package var tlsAddresses: [SocketAddress] { state.withLock { $0.tlsAddresses } }
-    /// The TCP addresses on which only the admin surface is served.
-    package var adminAddresses: [SocketAddress] { state.withLock { $0.adminAddresses } }
+    package var tlsAddresses: [SocketAddress] { state.withLock { $0.addresses.overTLS } }
+    /// The addresses on which only the admin surface is served.
+    package var adminAddresses: [SocketAddress] { state.withLock { $0.addresses.admin } }
 
     /// The loops' statistics of upstreams, added up for each origin and in the order of their names.
     package func upstreamStatistics() async -> [UpstreamStatistics] {
@@ -207,20 +204,22 @@ package final class Proxy: Sendable {
     /// Starts the loops and listens. Returns the addresses of the client listeners, in the order of the configuration.
     /// When it throws, everything it started has ended.
     ///
-    /// - Parameter inherited: sockets opened by the service manager. TCP sockets replace the configured addresses; Unix
-    ///   sockets serve the admin surface.
-    package func start(inherited: [Int32] = []) async throws -> [SocketAddress] {
+    /// - Parameters:
+    ///   - inherited: sockets opened by the service manager. TCP sockets replace the configured addresses; Unix sockets
+    ///     serve the admin surface.
+    ///   - admin: opened as well, unless the service manager has.
+    package func start(inherited: [Int32] = [], admin: AdminSocket? = nil) async throws -> [SocketAddress] {
         do {
             await DefaultExecutor.begin()
             try await startLoops()
-            let addresses = try await listen(inherited: inherited)
+            let addresses = try await listen(inherited: inherited, admin: admin)
             state.withLock { state in
                 state.addresses = addresses
                 state.phase = .serving
             }
             scheduleStored()
             if let sharing { await work.follow(self, sharing, contexts) }
-            return addresses
+            return addresses.clients
         } catch {
             await drain()
             throw error
@@ -238,44 +237,6 @@ package final class Proxy: Sendable {
             state.withLock { $0.contexts.append(context) }
         }
         running.fulfil(self)
-    }
-
-    private func listen(inherited: [Int32]) async throws -> [SocketAddress] {
-        let settings = configuration.settings
-        var addresses: [SocketAddress] = []
-        for descriptor in inherited { addresses.append(try await adopt(descriptor)) }
-        if addresses.allSatisfy(\.isUnix) {
-            for address in settings.listen {
-                do {
-                    addresses.append(try await listen(on: address))
-                } catch let error as IOError where error.code == .unreachable && isSpare(address, in: settings.listen) {
-                    logger.notice("this machine has no IPv6; not listening there", metadata: ["address": "\(address)"])
-                }
-            }
-        }
-        let unheard = settings.listen.filter { !addresses.contains($0) }
-        if !inherited.isEmpty, !unheard.isEmpty {
-            logger.notice(
-                "the service manager's sockets count, not `listen`; change them in larder.socket",
-                metadata: [
-                    "addresses": "\(addresses.map(String.init(describing:)).joined(separator: " "))",
-                    "listen": "\(unheard.map(String.init(describing:)).joined(separator: " "))",
-                ])
-        }
-        for address in settings.tls.listen {
-            let actual = try await listen(on: address, overTLS: true)
-            state.withLock { $0.tlsAddresses.append(actual) }
-        }
-        for address in settings.admin.listen {
-            let actual = try await listen(on: address, isAdminOnly: true)
-            state.withLock { $0.adminAddresses.append(actual) }
-        }
-        return addresses
-    }
-
-    /// Whether `address` is the IPv6 half of `localhost`, whose IPv4 half has a listener as well.
-    private func isSpare(_ address: SocketAddress, in all: [SocketAddress]) -> Bool {
-        address == .loopbackIPv6(port: address.port) && all.contains(.loopback(port: address.port))
     }
 
     var contexts: [LoopBound<LoopContext>] { state.withLock { $0.contexts } }
@@ -334,56 +295,6 @@ package final class Proxy: Sendable {
 
     /// Ends the wait for connections to close.
     private func endDrain() { state.withLock { $0.drained.take() }?.resume() }
-
-    // MARK: Listening
-
-    /// Every loop gets a socket of its own on the address; the kernel distributes connections among them.
-    private func listen(
-        on address: SocketAddress, isAdminOnly: Bool = false, overTLS: Bool = false
-    ) async throws -> SocketAddress {
-        let contexts = contexts
-        let sockets = try ListeningSocket.tcp(
-            address, count: contexts.count, isIPv6Only: configuration.settings.listensOnIPv4(port: address.port))
-        for (context, socket) in zip(contexts, sockets) {
-            try await context.perform {
-                try $0.liveClients().listen(on: socket, isAdminOnly: isAdminOnly, overTLS: overTLS, isForLanes: false)
-            }
-        }
-        return sockets[0].address
-    }
-
-    private func adopt(_ descriptor: Int32) async throws -> SocketAddress {
-        try await share(try ListeningSocket.inherited(descriptor))
-    }
-
-    /// Serves the admin surface on a Unix socket at `path`, whose permissions are the authorisation.
-    package func listen(
-        onSocketAt path: String, mode: FileMode = FileMode(0o600), group: UInt32? = nil
-    ) async throws {
-        _ = try await share(try ListeningSocket.unix(path: path, mode: mode.bits, group: group))
-    }
-
-    /// Lets every user of this machine open lanes, and read, on a Unix socket at `path`.
-    package func listenForLanes(onSocketAt path: String) async throws {
-        _ = try await share(try ListeningSocket.unix(path: path, mode: 0o666), isForLanes: true)
-    }
-
-    /// All loops accept from one socket.
-    private func share(_ socket: ListeningSocket, isForLanes: Bool = false) async throws -> SocketAddress {
-        for (index, context) in contexts.enumerated() {
-            let own = index == 0 ? socket : try socket.duplicate()
-            try await context.perform {
-                try $0.liveClients().listen(on: own, isAdminOnly: false, overTLS: false, isForLanes: isForLanes)
-            }
-        }
-        return socket.address
-    }
-
-    /// Serves a connection that was accepted elsewhere, of a client at `peer`, so that tests can have clients in other
-    /// networks.
-    package func serve(_ descriptor: Int32, from peer: SocketAddress) async throws {
-        try await anyContext().perform { try $0.liveClients().adopt(descriptor, from: peer) }
-    }
 
     // MARK: Limits
 

@@ -58,8 +58,7 @@ final class AdminFixture: Sendable {
         settings.services = [api]
         change(&settings)
         daemon = try Daemon(settings: settings, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        port = try #require(try await daemon.proxy.start().first).port
-        try await daemon.proxy.listen(onSocketAt: socketPath)
+        port = try #require(try await daemon.proxy.start(admin: AdminSocket(path: socketPath)).first).port
     }
 
     private func stop() async {

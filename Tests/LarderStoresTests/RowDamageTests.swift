@@ -158,6 +158,21 @@ struct RowDamageTests {
         return directory
     }
 
+    @Test func `an impossible length does not count as use of the disk`() async throws {
+        let directory = try await filled()
+        let connection = try Connection(path: directory.path + "/larder.db", isWriter: true)
+        let database = try EntityDatabase(connection, secret: nil)
+        let sum = try database.sumOfFiles(noneLongerThan: 1 << 40)
+        #expect(sum > 0)
+        for value in ["9223372036854775807", "1099511627777", "-1", "1e300", "'text'", "x'00ff'"] {
+            try connection.execute(
+                "UPDATE content SET length = \(value) WHERE id = (SELECT max(id) FROM content WHERE blocks IS NOT NULL)"
+            )
+            let left = try database.sumOfFiles(noneLongerThan: 1 << 40)
+            #expect(left >= 0 && left < sum, "\(value)")
+        }
+    }
+
     @Test func `every length of a file in turn`() async throws {
         let template = try await filled()
         for value in Self.values {

@@ -93,21 +93,15 @@ enum DaemonRunner {
                 // As the package's unit makes it: the sockets' own modes say who may use them.
                 try makeDirectory(for: path, isForAll: path == DefaultPaths.systemSocket && settings.admin.lanes)
             }
-            let daemon = try Daemon(settings: settings, logger: logger)
-            var addresses = try await daemon.proxy.start(inherited: inherited)
-            if let socket = settings.admin.socket.path, !addresses.contains(where: { $0.unixPath == socket }) {
-                do {
-                    try await daemon.proxy.listen(
-                        onSocketAt: socket, mode: settings.admin.socketMode,
-                        group: try settings.admin.socketGroup.map(UserGroup.number))
-                } catch {
-                    await daemon.proxy.drain()
-                    throw error
-                }
-                addresses.append(SocketAddress(unixPath: socket))
+            let socket = try settings.admin.socket.path.map { path in
+                AdminSocket(
+                    path: path, mode: settings.admin.socketMode,
+                    group: try settings.admin.socketGroup.map(UserGroup.number))
             }
+            let daemon = try Daemon(settings: settings, logger: logger)
+            let clients = try await daemon.proxy.start(inherited: inherited, admin: socket)
             await openLanes(settings.admin, of: daemon.proxy, logger)
-            addresses += daemon.proxy.adminAddresses
+            let addresses = clients + daemon.proxy.adminAddresses
             logger.notice(
                 "serving",
                 metadata: [

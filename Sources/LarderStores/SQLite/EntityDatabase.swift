@@ -125,8 +125,9 @@ final class EntityDatabase {
         Int(try connection.integer("SELECT count(*) FROM entity"))
     }
 
-    func sumOfFiles() throws(SQLiteFailure) -> Int64 {
-        try connection.integer("SELECT total(length) FROM content WHERE blocks IS NOT NULL")
+    func sumOfFiles(noneLongerThan limit: Int64) throws(SQLiteFailure) -> Int64 {
+        try connection.integer(
+            "SELECT total(length) FROM content WHERE blocks IS NOT NULL AND length BETWEEN 1 AND \(limit)")
     }
 
     // MARK: Transactions

@@ -79,7 +79,8 @@ extension StoreWriter {
         // Earlier versions left marks of keys that were removed.
         _ = try? database.transaction { () throws(SQLiteFailure) in try database.removeUselessMarks() }
         let entries = try database.countEntities()
-        let fileBytes = try database.sumOfFiles()
+        // The disk may have damaged a row since.
+        let fileBytes = try database.sumOfFiles(noneLongerThan: core.settings.diskLimit)
         core.count { counts in
             counts.entries = entries
             counts.fileBytes = fileBytes
