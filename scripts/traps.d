@@ -47,7 +47,7 @@ LarderRules/Caching/Ranges.swift 4 1 4 ranges are inside the representation and 
 LarderRules/Fields/RateLimit.swift 2 0 0 numbers saturate at 2^31
 LarderRules/Fields/Variance+Normalisation.swift 5 1 5 a weight has at most three decimals
 LarderIO/Names/HostsFile.swift 2 0 2 what is read is bounded; positions are those of the buffer
-LarderIO/Names/Lookup.swift 4 2 0 at most 64 records of those that libevent counted
+LarderIO/Names/Lookup.swift 4 2 1 at most 64 records of those that libevent counted
 LarderIO/Sockets/SocketAddress+System.swift 2 2 1 lengths are compared with those of the structures first
 LarderIO/Sockets/SocketAddress+Text.swift 2 2 6 texts are at most 62 octets, and the system reads the numbers
 LarderIO/TLS/TLSServerContext.swift 6 7 3 the end of a name is compared with the count of the list

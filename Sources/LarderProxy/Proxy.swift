@@ -3,7 +3,7 @@
 package import Larder
 package import LarderHTTP
 package import LarderIO
-package import LarderSettings
+import LarderSettings
 import LarderStores
 package import LarderUpstream
 package import Logging

@@ -2,6 +2,7 @@
 import Larder
 import LarderProxy
 import LarderRules
+import LarderSettings
 import LarderTesting
 import Testing
 
@@ -240,6 +241,39 @@ struct PartScenarios {
             let whole = try await scene.get("/a")
             #expect(whole.status == 200)
             #expect(Self.isHit(whole))
+            #expect(whole.text == Self.content)
+        }
+    }
+
+    /// Whether it is kept in memory or on disk alone.
+    @Test(arguments: [(1_000, -1), (1_000, 1), (200_000, -1), (200_000, 1)], [true, false])
+    func `a part that is not as long as it says is kept nowhere, and does not look whole`(
+        _ lengths: (stated: Int, difference: Int), isChunked: Bool
+    ) async throws {
+        let length = lengths.stated
+        try await Scenario.run(onDisk: true) { settings, _ in
+            settings.cache.memory = .mebibytes(1)
+        } _: { (scene) async throws in
+            let sent = String(repeating: "#", count: length + lengths.difference)
+            let framing = isChunked ? "Transfer-Encoding: chunked" : "Connection: close"
+            let content = isChunked ? "\(String(sent.utf8.count, radix: 16))\r\n\(sent)\r\n0\r\n\r\n" : sent
+            for _ in 0..<2 {
+                let client = try await scene.client()
+                try await client.get(scene.url("/a"), "Range: bytes=0-", "Connection: close")
+                let request = try await scene.origin.request()
+                try await request.write(
+                    "HTTP/1.1 206 X\r\n\(framing)\r\n\(Self.fresh)\r\nETag: \"1\"\r\n"
+                        + "Content-Range: bytes 0-\(length - 1)/\(length)\r\n\r\n\(content)")
+                await request.close()
+                _ = try await client.end()
+                let answer = String(decoding: try await client.octets(client.pending), as: UTF8.self)
+                #expect(answer.hasPrefix("HTTP/1.1 502") || !answer.hasSuffix("\r\n0\r\n\r\n"))
+            }
+            #expect(scene.origin.seen.count == 2)
+            scene.origin.answer { _ in .ok(Self.fresh, content: Self.content) }
+            try await scene.restart()
+            let whole = try await scene.get("/a")
+            #expect(whole.status == 200 && !Self.isHit(whole))
             #expect(whole.text == Self.content)
         }
     }

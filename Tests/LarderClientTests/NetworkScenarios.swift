@@ -165,6 +165,30 @@ struct NetworkScenarios {
         }
     }
 
+    @Test func `clients that leave keep their part of an origin as long as their loads last`() async throws {
+        try await Scenario.run({ settings, origin in
+            allowing(&settings)
+            settings.add("own", at: origin.url("/"))
+            settings.limits.clientRequests = 2
+            settings.timeouts.abandon = .seconds(3_600)
+        }) { (scene) async throws in
+            var requests: [OriginRequest] = []
+            for path in ["/1", "/2"] {
+                let client = try await scene.client(from: Self.peer)
+                try await client.send("GET \(scene.url(path)) HTTP/1.1", "Host: \(scene.origin.authority)")
+                requests.append(try await scene.origin.request())
+                await client.close()
+            }
+            try await eventually("both are gone") { scene.proxy.openConnections == 0 }
+            #expect(try await get(scene, "/3").status == 429)
+            for request in requests { try await request.reply(Self.fresh, content: "late") }
+            scene.origin.answer { _ in .ok(Self.fresh, content: "three") }
+            var answer = try await get(scene, "/3")
+            for _ in 0..<2000 where answer.status == 429 { answer = try await get(scene, "/3") }
+            #expect(answer.text == "three")
+        }
+    }
+
     @Test func `validations in the background take their client's places, and leave them when they end`() async throws {
         try await Scenario.run({ settings, origin in
             allowing(&settings)

@@ -455,6 +455,27 @@ struct ProtocolScenarios {
         }
     }
 
+    @Test(arguments: [true, false])
+    func `a tunnel that breaks on one side does not look whole on the other`(originBreaks: Bool) async throws {
+        try await Scenario.run { (scene) async throws in
+            let client = try await scene.client()
+            try await client.send("CONNECT \(scene.origin.authority) HTTP/1.1", "Host: \(scene.origin.authority)")
+            #expect(try await client.head().status == 200)
+            try await client.send("GET /through HTTP/1.1", "Host: y")
+            let request = try await scene.origin.request()
+            try await request.write("half")
+            #expect(try await client.text(4) == "half")
+            if originBreaks {
+                await request.reset()
+                #expect(try await client.end() == .reset)
+            } else {
+                await client.reset()
+                #expect(try await request.wire.end() == .reset)
+                request.finish()
+            }
+        }
+    }
+
     @Test func `a tunnel in which nothing moves is closed`() async throws {
         try await Scenario.run({ settings, _ in settings.timeouts.tunnelIdle = .seconds(4) }) { (scene) async throws in
             let client = try await scene.client()

@@ -171,6 +171,26 @@ struct UserTunnelScenarios {
         }
     }
 
+    /// Removed, or anonymous where users are named from now on.
+    @Test(arguments: [true, false])
+    func `a WebSocket that is not open yet does not outlast its user`(wasUser: Bool) async throws {
+        try await Scenario.run { settings, _ in
+            if wasUser { UserScenarios.asking(&settings) }
+        } _: { (scene) async throws in
+            let client = try await scene.client()
+            let fields = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: x"]
+            try await client.get(scene.url("/chat"), (wasUser ? [Self.anna] : []) + fields)
+            let request = try await scene.origin.request()
+            try await scene.reload { UserScenarios.asking(&$0, [TestUsers.ben]) }
+            try await request.write(
+                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\nhello")
+            _ = try await client.end()
+            #expect(client.pending == 0)
+            _ = try await request.wire.end()
+            request.finish()
+        }
+    }
+
     @Test func `a CONNECT that fails says nothing about the next request`() async throws {
         try await Self.run(opens: false) { (scene) async throws in
             let client = try await scene.client()

@@ -209,6 +209,21 @@ struct DecoratorScenarios {
         }
     }
 
+    @Test func `B-27 a failure whose content breaks off is made good like any other`() async throws {
+        try await Self.run(Self.retry) { (scene) async throws in
+            let client = try await scene.client()
+            try await client.get(scene.url("/a"))
+            let refused = try await scene.origin.request()
+            try await refused.write("HTTP/1.1 503 X\r\nContent-Length: 100\r\n\r\nbus")
+            await refused.close()
+            let answer = try await scene.lettingTimePass(within: .seconds(1)...(.seconds(6))) {
+                try await scene.origin.request().reply(Self.fresh, content: "apples")
+                return try await client.response()
+            }
+            #expect(answer.text == "apples")
+        }
+    }
+
     @Test func `B-27 the last failure is given through when the attempts are used up`() async throws {
         try await Self.run(Self.retry) { (scene) async throws in
             scene.origin.answer { _ in .response(502, content: "broken") }

@@ -29,11 +29,28 @@ package final class Connector {
         allow: (SocketAddress) -> Bool = { _ in true }
     ) async throws(IOError) -> ByteStream {
         let deadline = executor.monotonicNow().advanced(by: timeout)
-        let found = try await resolver.addresses(of: host, port: port, abort: abort)
+        let first = try await resolver.addresses(of: host, port: port, until: deadline, abort: abort)
+        do throws(IOError) {
+            return try await race(to: first.addresses, of: host, allow, deadline: deadline, abort)
+        } catch  where !first.areAll && abort?.isAborted != true && executor.monotonicNow() < deadline {
+            // A machine may reach the addresses of one family alone, which is the slower one to become known here.
+            let all = try? await resolver.addresses(
+                of: host, port: port, needsAll: true, until: deadline, abort: abort)
+            let others = all?.addresses.filter { !first.addresses.contains($0) } ?? []
+            guard !others.isEmpty else { throw error }
+            return try await race(to: others, of: host, allow, deadline: deadline, abort)
+        }
+    }
+
+    /// Connects to the first of those addresses of `host` that are allowed.
+    private func race(
+        to found: [SocketAddress], of host: String, _ allow: (SocketAddress) -> Bool, deadline: Int64,
+        _ abort: ConnectAbort?
+    ) async throws(IOError) -> ByteStream {
         let allowed = found.filter(allow)
         guard !allowed.isEmpty else {
             throw IOError(
-                .permissionDenied, operation: "connect to \(host):\(port)",
+                .permissionDenied, operation: "connect to \(host):\(found.first?.port ?? 0)",
                 detail: "the rules allow none of its addresses (\(found.map(\.host).joined(separator: ", ")))")
         }
         return try await race(to: allowed, deadline: deadline, abort)

@@ -2,29 +2,50 @@
 import CLibevent
 import Glibc
 
+/// The addresses of a host, IPv6 first.
+struct HostAddresses {
+    var addresses: [SocketAddress]
+    /// Whether no more will come: both families have been answered, or are not waited for any longer.
+    var areAll: Bool
+}
+
 /// A look-up of one name in both address families, and all callers that wait for it.
+///
+/// Callers get the addresses of one family when the other is slow; the look-up goes on, for callers that cannot do with
+/// those and for the next ones.
 final class Lookup {
+    typealias Answer = Result<HostAddresses, IOError>
+
     /// One of those that wait for it.
     struct Caller {
         let number: UInt64
-        let continuation: UnsafeContinuation<Result<[SocketAddress], IOError>, Never>
+        /// Whether both families are needed.
+        let needsAll: Bool
+        let continuation: UnsafeContinuation<Answer, Never>
+        /// Ends its wait.
+        var timer: Timer?
     }
 
     /// How long to wait for the slower family once the other has answered (RFC 8305 §3).
     private static let patience = Duration.milliseconds(50)
 
     let name: String
-    var waiting: [Caller]
+    private var waiting: [Caller]
     private let servers: NameServers
     private let executor: LoopExecutor
-    /// Called with the result and its lifetime according to the servers.
-    private var finished: ((Lookup, Result<[SocketAddress], IOError>, Duration) -> Void)?
+    /// Called with the result and its lifetime according to the servers: nil where they are to be asked again soon.
+    private var finished: ((Lookup, Answer, Duration?) -> Void)?
     private var questions: [Question] = []
+    /// Ends it.
     private var timer: Timer?
+    /// Ends the wait for the slower family.
+    private var patienceTimer: Timer?
+    /// The answer meanwhile for callers that do not need both families.
+    private var early: HostAddresses?
 
     init(
         _ name: String, of servers: NameServers, on executor: LoopExecutor, for caller: Caller,
-        finished: @escaping (Lookup, Result<[SocketAddress], IOError>, Duration) -> Void
+        finished: @escaping (Lookup, Answer, Duration?) -> Void
     ) {
         self.name = name
         self.servers = servers
@@ -42,32 +63,45 @@ final class Lookup {
         for question in questions { question.ask() }
         guard finished != nil else { return }
         // Holds: the timer is its own and goes off no more when it is gone.
-        let timer = Timer(on: executor) { [unowned self] in
-            fail(.lookupTimedOut, "no answer from the name servers within \(timeout)")
-        }
+        let timer = Timer(on: executor) { [unowned self] in timedOut(timeout) }
         self.timer = timer
         timer.arm(after: timeout)
     }
 
+    private var addresses: [SocketAddress] { questions.flatMap(\.addresses) }
+
+    private func timedOut(_ timeout: Duration) {
+        guard addresses.isEmpty else { return succeed() }
+        fail(.lookupTimedOut, "no answer from the name servers within \(timeout)")
+    }
+
     private func answered() {
         guard finished != nil else { return }
-        let addresses = questions.flatMap(\.addresses)
         let areAllAnswered = questions.allSatisfy { $0.outcome != nil }
         if !addresses.isEmpty {
             if areAllAnswered { return succeed() }
-            timer?.cancel()
             // Holds: the timer is its own and goes off no more when it is gone.
-            let timer = Timer(on: executor) { [unowned self] in succeed() }
-            self.timer = timer
+            let timer = Timer(on: executor) { [unowned self] in giveEarly() }
+            patienceTimer = timer
             timer.arm(after: Self.patience)
         } else if areAllAnswered {
             decideFailure(questions.compactMap(\.outcome))
         }
     }
 
+    /// Gives callers what there is, without the slower family.
+    private func giveEarly() {
+        let early = HostAddresses(addresses: addresses, areAll: false)
+        self.early = early
+        let served = waiting.filter { !$0.needsAll }
+        waiting.removeAll { !$0.needsAll }
+        for caller in served { caller.continuation.resume(returning: .success(early)) }
+    }
+
     private func succeed() {
         let lifetime = questions.filter { !$0.addresses.isEmpty }.map(\.lifetime).min() ?? .zero
-        conclude(.success(questions.flatMap(\.addresses)), lifetime)
+        let areKnown = questions.allSatisfy(\.isSettled)
+        conclude(.success(HostAddresses(addresses: addresses, areAll: true)), areKnown ? lifetime : nil)
     }
 
     private func decideFailure(_ outcomes: [Int32]) {
@@ -88,22 +122,43 @@ final class Lookup {
         conclude(.failure(IOError(code, operation: "resolve \(name)", detail: detail)), .zero)
     }
 
-    private func conclude(_ result: Result<[SocketAddress], IOError>, _ lifetime: Duration) {
+    private func conclude(_ result: Answer, _ lifetime: Duration?) {
         guard let finished = finished.take() else { return }
         timer?.cancel()
         timer = nil
+        patienceTimer?.cancel()
+        patienceTimer = nil
         for question in questions { question.cancel() }
         finished(self, result, lifetime)
         for caller in waiting { caller.continuation.resume(returning: result) }
         waiting = []
     }
 
-    /// A caller waits no longer; without any, nothing is looked up.
-    func leave(_ number: UInt64) {
+    /// Another caller.
+    func join(_ caller: Caller) {
+        if let early, !caller.needsAll { return caller.continuation.resume(returning: .success(early)) }
+        waiting.append(caller)
+    }
+
+    /// Has a caller wait until `deadline` at most.
+    func limit(_ number: UInt64, until deadline: Int64) {
         guard let index = waiting.firstIndex(where: { $0.number == number }) else { return }
-        let error = ConnectAbort.error("resolve \(name)")
+        // Holds: the timer is its own and goes off no more when it is gone.
+        let timer = Timer(on: executor) { [unowned self] in
+            leave(
+                number,
+                IOError(
+                    .lookupTimedOut, operation: "resolve \(name)", detail: "no answer from the name servers in time"))
+        }
+        waiting[index].timer = timer
+        timer.arm(at: deadline)
+    }
+
+    /// A caller waits no longer; if none was given anything, nothing is looked up without any.
+    func leave(_ number: UInt64, _ error: IOError) {
+        guard let index = waiting.firstIndex(where: { $0.number == number }) else { return }
         waiting.remove(at: index).continuation.resume(returning: .failure(error))
-        if waiting.isEmpty { conclude(.failure(error), .zero) }
+        if waiting.isEmpty, early == nil { conclude(.failure(error), .zero) }
     }
 }
 
@@ -115,6 +170,8 @@ private final class Question {
     private(set) var outcome: Int32?
     private(set) var addresses: [SocketAddress] = []
     private(set) var lifetime = Duration.zero
+    /// Whether the servers have said which addresses there are, and be it none.
+    var isSettled: Bool { outcome.map { [DNS_ERR_NONE, DNS_ERR_NODATA, DNS_ERR_NOTEXIST].contains($0) } ?? false }
 
     private let family: Family
     private let name: String

@@ -22,7 +22,7 @@ package final class Resolver {
         package var timeout = Duration.seconds(5)
         /// The longest lifetime of a cached answer; the servers may set a shorter one.
         package var lifetime = Duration.seconds(30)
-        /// The lifetime of the answer that a name does not exist.
+        /// The lifetime of the answer that a name does not exist, and of one that a family of addresses is missing from.
         package var negativeLifetime = Duration.seconds(1)
         package var names = 512
         package var lookups = 256
@@ -31,7 +31,7 @@ package final class Resolver {
     }
 
     private struct Answer {
-        let result: Result<[SocketAddress], IOError>
+        let result: Lookup.Answer
         let expires: Int64
     }
 
@@ -55,17 +55,25 @@ package final class Resolver {
     ///
     /// Throws `.nameNotFound`, `.nameServerFailure`, `.lookupTimedOut`, or `.overloaded` if too many lookups are under way.
     ///
-    /// - Parameter abort: ends the wait, and the look-up if it is nobody else's, with `.closed`.
-    package func addresses(
-        of host: String, port: UInt16, abort: ConnectAbort? = nil
-    ) async throws(IOError) -> [SocketAddress] {
-        if let address = SocketAddress(host: host, port: port) { return [address] }
+    /// - Parameters:
+    ///   - needsAll: whether to wait for a family of addresses that is slower than the other.
+    ///   - deadline: ends the wait with `.lookupTimedOut`; in monotonic nanoseconds of the loop's clock.
+    ///   - abort: ends the wait, and the look-up if it is nobody else's, with `.closed`.
+    func addresses(
+        of host: String, port: UInt16, needsAll: Bool = false, until deadline: Int64 = .max, abort: ConnectAbort? = nil
+    ) async throws(IOError) -> HostAddresses {
+        if let address = SocketAddress(host: host, port: port) {
+            return HostAddresses(addresses: [address], areAll: true)
+        }
         let name = try Self.canonical(host)
         if name == "localhost" || name.hasSuffix(".localhost") {
             // RFC 6761 §6.3: always this machine, whatever a server or a file says.
-            return [SocketAddress(ipv6: 0, 1, port: port), .loopback(port: port)]
+            let own = [SocketAddress(ipv6: 0, 1, port: port), .loopback(port: port)]
+            return HostAddresses(addresses: own, areAll: true)
         }
-        return try await lookUp(name, abort).get().map { $0.withPort(port) }
+        var found = try await lookUp(name, needsAll, deadline, abort).get()
+        found.addresses = found.addresses.map { $0.withPort(port) }
+        return found
     }
 
     /// Lower case, without the final dot. Refuses text that cannot be the name of a host.
@@ -101,18 +109,20 @@ package final class Resolver {
     /// The number of cached answers.
     var answerCount: Int { answers.count }
 
-    private func lookUp(_ name: String, _ abort: ConnectAbort?) async -> Result<[SocketAddress], IOError> {
+    private func lookUp(
+        _ name: String, _ needsAll: Bool, _ deadline: Int64, _ abort: ConnectAbort?
+    ) async -> Lookup.Answer {
         let now = executor.monotonicNow()
         if let answer = answers[name], answer.expires > now { return answer.result }
         return await withUnsafeContinuation { continuation in
             lastCaller += 1
-            let caller = Lookup.Caller(number: lastCaller, continuation: continuation)
+            let caller = Lookup.Caller(number: lastCaller, needsAll: needsAll, continuation: continuation)
             if let lookup = lookups[name] {
-                lookup.waiting.append(caller)
-                leave(lookup, caller, on: abort)
+                lookup.join(caller)
+                end(caller.number, of: lookup, at: deadline, on: abort)
             } else if lookups.count < limits.lookups {
                 begin(name, for: caller)
-                if let lookup = lookups[name] { leave(lookup, caller, on: abort) }
+                if let lookup = lookups[name] { end(caller.number, of: lookup, at: deadline, on: abort) }
             } else {
                 let detail = "\(limits.lookups) lookups are under way already"
                 continuation.resume(
@@ -121,8 +131,12 @@ package final class Resolver {
         }
     }
 
-    private func leave(_ lookup: Lookup, _ caller: Lookup.Caller, on abort: ConnectAbort?) {
-        abort?.onAbort { [weak lookup] in lookup?.leave(caller.number) }
+    /// Ends a caller's wait at `deadline`, or on `abort`.
+    private func end(_ caller: UInt64, of lookup: Lookup, at deadline: Int64, on abort: ConnectAbort?) {
+        if deadline != .max { lookup.limit(caller, until: deadline) }
+        abort?.onAbort { [weak lookup] in
+            if let lookup { lookup.leave(caller, ConnectAbort.error("resolve \(lookup.name)")) }
+        }
     }
 
     private func begin(_ name: String, for caller: Lookup.Caller) {
@@ -132,7 +146,10 @@ package final class Resolver {
         } catch {
             return caller.continuation.resume(returning: .failure(error))
         }
-        if let known = servers.hosts.addresses[name] { return caller.continuation.resume(returning: .success(known)) }
+        if let known = servers.hosts.addresses[name] {
+            let all = HostAddresses(addresses: known, areAll: true)
+            return caller.continuation.resume(returning: .success(all))
+        }
         // Holds: look-ups are its own, and cancelled with it.
         let lookup = Lookup(name, of: servers, on: executor, for: caller) { [unowned self] in
             finished($0, with: $1, lifetime: $2)
@@ -142,12 +159,12 @@ package final class Resolver {
     }
 
     private func finished(
-        _ lookup: Lookup, with result: Result<[SocketAddress], IOError>, lifetime: Duration
+        _ lookup: Lookup, with result: Lookup.Answer, lifetime: Duration?
     ) {
         lookups[lookup.name] = nil
         let lifetime =
             switch result {
-            case .success: min(lifetime, limits.lifetime)
+            case .success: min(lifetime ?? limits.negativeLifetime, limits.lifetime)
             case .failure(let error): error.code == .nameNotFound ? limits.negativeLifetime : .zero
             }
         guard lifetime > .zero else { return }

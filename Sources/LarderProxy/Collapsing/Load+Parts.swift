@@ -25,6 +25,10 @@ extension Load {
         let sink = ContentSink(shared, context, writer: writer, keepsInMemory: keepsInMemory)
         do {
             try await stream(response, into: sink)
+            // Where the head has no length, only the content tells whether it is the part that the head says.
+            if case .range(let range, _) = ContentRange(received.head.fields), sink.total != range.count {
+                throw UpstreamError.wrongPart
+            }
         } catch {
             land(part, stored, sink, after: error)
             throw error

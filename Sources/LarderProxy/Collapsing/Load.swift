@@ -211,11 +211,13 @@ final class Load: LoopLoad {
         return (shared, reader)
     }
 
-    /// The first client has its response, or is gone.
-    func dismissClient() {
+    /// The first client has its response, or is gone. `givePlace` gives up its place among the requests to origins, which
+    /// the load has from then on; the result releases it.
+    func dismissClient(_ givePlace: () -> (() -> Void)?) {
         leader = nil
         guard hasClient else { return }
         hasClient = false
+        if !hasEnded { whenEnded = givePlace() }
         if let firstReader {
             listed.shared?.interrupt(firstReader)
             listed.leave(firstReader)

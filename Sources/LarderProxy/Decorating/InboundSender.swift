@@ -112,7 +112,7 @@ final class InboundSender {
             guard let pause = pause(after: outcome, decorators, attempt, request, isRepeatable) else {
                 return try outcome.get()
             }
-            if case .success(let response) = outcome { try await discard(response) }
+            if case .success(let response) = outcome { await discard(response) }
             try await wait(pause, request)
             attempt += 1
             attempts = attempt
@@ -183,9 +183,10 @@ final class InboundSender {
         }
     }
 
-    private func discard(_ response: UpstreamResponse) async throws {
+    private func discard(_ response: UpstreamResponse) async {
         response.giveUpRequest()
-        if try await !response.readAhead(upTo: InboundSender.discardLimit) { response.abort() }
+        let isRead = try? await response.readAhead(upTo: InboundSender.discardLimit)
+        if isRead != true { response.abort() }
     }
 
     // MARK: A new credential
@@ -198,7 +199,9 @@ final class InboundSender {
         else { return nil }
         // The refusal is read first: connections still carrying one would leave none for the refresh.
         response.giveUpRequest()
-        guard try await response.readAhead(upTo: InboundSender.discardLimit) else { return nil }
+        // One that breaks off has said what it had to say.
+        let isRead = try? await response.readAhead(upTo: InboundSender.discardLimit)
+        guard isRead != false else { return nil }
         let refresher = TokenRefresher(context: context, service: service, rule: rule)
         guard await refresher.renew(), let current = refresher.current else { return nil }
         if request.abort.isAborted { throw ClientGone() }

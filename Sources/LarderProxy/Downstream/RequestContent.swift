@@ -193,6 +193,7 @@ final class RequestContent {
         let (chunk, consumed) = try decoder.decodeChunk(buffer.readable.bytes)
         buffer.consume(consumed)
         isComplete = decoder.isComplete
+        if isComplete { stream.readingHasEnded() }
         received += Int64(chunk?.count ?? 0)
         return chunk
     }

@@ -232,6 +232,14 @@ final class ClientRequest {
         return { places.release(client) }
     }
 
+    /// Gives the place to a load that outlives the exchange; nil where there is none. The result releases it.
+    func passOnOriginPlace() -> (() -> Void)? {
+        guard hasOriginPlace, case .ordinary(let client) = connection.admission else { return nil }
+        hasOriginPlace = false
+        let places = context.proxy.admission.originRequests
+        return { places.release(client) }
+    }
+
     /// The client whose places are counted; nil for the programs on this machine.
     private var limitedClient: ClientAddress? {
         guard !connection.client.isLoopback, case .ordinary(let client) = connection.admission, !client.isThisMachine

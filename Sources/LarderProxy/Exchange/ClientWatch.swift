@@ -73,7 +73,7 @@ final class ClientWatch {
         case .origin(let abort): abort.abort()
         case .load(let load, let reader): load.shared?.interrupt(reader)
         case .led(let load):
-            load.dismissClient()
+            load.dismissClient(exchange.request.passOnOriginPlace)
             exchange.endEarly()
         case .pause(let pause): pause.end()
         }

@@ -71,8 +71,9 @@ final class Exchange {
     func refuseSlowHead() async { await refuse(.slowHead, lingers: false) }
 
     private func refuse(_ problem: Problem, lingers: Bool) async {
-        begin()
+        // It may have fields of the request before.
         request.removeHead()
+        begin()
         try? await writer.respond(problem)
         if lingers { writer.mustLinger = true }
         end()

@@ -112,11 +112,18 @@ extension Forwarding {
         }
         var fields = response.head.fields
         HopByHop.strip(&fields, for: .forwardResponse)
-        writer.writeHead(
-            switching: 101, fields: request.mapped(fields, by: service), to: RequestTraits.webSocket)
-        writer.record.kind = .tunnel
         watch.stop()
-        try await writer.sendHead()
-        try await exchange.asPrincipal { _ = await relayOctets(to: upstream, early: early) }
+        try await exchange.asPrincipal {
+            // Its user may have been removed while the origin was asked; from here on, that ends the connection.
+            guard !connection.isRevoked, context.configuration.users?.admits(request.principal) ?? true else {
+                upstream.close()
+                throw ClientGone()
+            }
+            writer.writeHead(
+                switching: 101, fields: request.mapped(fields, by: service), to: RequestTraits.webSocket)
+            writer.record.kind = .tunnel
+            try await writer.sendHead()
+            _ = await relayOctets(to: upstream, early: early)
+        }
     }
 }

@@ -90,6 +90,7 @@ struct Forwarding: ExchangeStep {
         if case .failure = outcome, response.failureOfRequest == nil { response.giveUpRequest() }
         await exchange.stopContent()
         await settlement.settleAgain(response.head)
+        if abort.isAborted { throw ClientGone() }
         if let cause = response.failureOfRequest { throw cause is IOError ? ClientGone() : cause }
         try outcome.get()
     }

@@ -32,7 +32,7 @@ struct LoadedAnswer: ExchangeStep {
     func lead(_ load: Load) async throws -> Outcome {
         defer {
             watch.stop()
-            load.dismissClient()
+            load.dismissClient(request.passOnOriginPlace)
         }
         do {
             try watch.start(whileAwaiting: .led(load))

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Dispatch
 import Glibc
 import LarderTesting
 import Testing
@@ -39,6 +40,47 @@ struct ConnectorTests {
         }
         #expect(text == "four")
         #expect(address.isIPv4)
+    }
+
+    /// The address of one family is known, and refuses; that of the other becomes known only then.
+    @Test func `addresses that become known late are connected to where the first fail`() async throws {
+        let mayAnswer = DispatchSemaphore(value: 0)
+        let server = try FakeNameServer(delay: { if $0.hasPrefix("A ") { mayAnswer.wait() } }) { _ in
+            .addresses(ipv4: [0x7F00_0001], ipv6: [(0, 1)])
+        }
+        let files = server.files
+        let (peer, asked) = try await onLoop { loop in
+            let listener = try Listener(ListeningSocket.tcp(.loopback(port: 0))[0], on: loop) { _ in }
+            defer { listener.close() }
+            let connector = Connector(on: loop, resolver: Resolver(on: loop, files: files))
+            var asked: [String] = []
+            let stream = try await connector.connect(
+                to: "half.example", port: listener.address.port, timeout: .seconds(60)
+            ) { address in
+                asked.append(address.host)
+                mayAnswer.signal()
+                return true
+            }
+            defer { stream.close() }
+            return (stream.peerAddress.host, asked)
+        }
+        #expect(peer == "127.0.0.1")
+        #expect(asked == ["::1", "127.0.0.1"])
+    }
+
+    @Test func `the time to connect includes the look-up`() async throws {
+        let server = try FakeNameServer { _ in .silence }
+        let files = server.files
+        let error = try await onLoop { loop -> IOError? in
+            var limits = Resolver.Limits()
+            limits.timeout = .seconds(3_600)
+            let connector = Connector(on: loop, resolver: Resolver(on: loop, files: files, limits: limits))
+            do throws(IOError) {
+                try await connector.connect(to: "silent.example", port: 80, timeout: .milliseconds(20)).close()
+                return nil
+            } catch { return error }
+        }
+        #expect(error?.code == .lookupTimedOut)
     }
 
     @Test func `the rule is asked about the address that is dialled`() async throws {

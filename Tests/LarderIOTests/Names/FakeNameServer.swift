@@ -11,6 +11,8 @@ final class FakeNameServer: Sendable {
         case noSuchName
         case failure
         case silence
+        /// These addresses, and silence about the other family.
+        case ipv6Alone([(UInt64, UInt64)])
     }
 
     let directory: String
@@ -18,8 +20,13 @@ final class FakeNameServer: Sendable {
     private let thread: Thread
     private let asked = Lock<[String]>([])
 
-    /// - Parameter hosts: the content of the hosts file.
-    init(hosts: String = "", _ reply: @escaping @Sendable (String) -> Reply) throws {
+    /// - Parameters:
+    ///   - hosts: the content of the hosts file.
+    ///   - delay: called with each question, as `A name`, before it is answered; questions are answered in turn.
+    init(
+        hosts: String = "", delay: @escaping @Sendable (String) -> Void = { _ in },
+        _ reply: @escaping @Sendable (String) -> Reply
+    ) throws {
         let descriptor = socket(AF_INET, SocketKind.datagram, 0)
         self.descriptor = descriptor
         let bound = SocketAddress.loopback(port: 0).bind(descriptor)
@@ -28,7 +35,7 @@ final class FakeNameServer: Sendable {
             resolverConfiguration: "nameserver \(SocketAddress.of(descriptor, ask: getsockname))\n", hosts: hosts)
         let asked = asked
         thread = try Thread.start(name: "name server") {
-            while Self.answerOne(descriptor, reply, asked) {}
+            while Self.answerOne(descriptor, delay, reply, asked) {}
         }
     }
 
@@ -77,7 +84,9 @@ final class FakeNameServer: Sendable {
         rmdir(directory)
     }
 
-    private static func answerOne(_ descriptor: Int32, _ reply: (String) -> Reply, _ asked: Lock<[String]>) -> Bool {
+    private static func answerOne(
+        _ descriptor: Int32, _ delay: (String) -> Void, _ reply: (String) -> Reply, _ asked: Lock<[String]>
+    ) -> Bool {
         var query = [UInt8](repeating: 0, count: 512)
         var count = 0
         let client = SocketAddress.received { address, length in
@@ -89,7 +98,9 @@ final class FakeNameServer: Sendable {
         guard count > 12 else { return true }
         let (name, end) = self.name(in: query)
         let isIPv6 = query[end + 1] == 28
-        asked.withLock { $0.append((isIPv6 ? "AAAA " : "A ") + name) }
+        let asking = (isIPv6 ? "AAAA " : "A ") + name
+        asked.withLock { $0.append(asking) }
+        delay(asking)
         guard let answer = self.answer(reply(name), to: Array(query[..<(end + 4)]), isIPv6: isIPv6) else { return true }
         _ = client.withSystemAddress { sendto(descriptor, answer, answer.count, 0, $0, $1) }
         return true
@@ -112,6 +123,9 @@ final class FakeNameServer: Sendable {
         var records: [[UInt8]] = []
         switch reply {
         case .silence: return nil
+        case .ipv6Alone(let ipv6):
+            guard isIPv6 else { return nil }
+            records = ipv6.map { octets($0.0) + octets($0.1) }
         case .noSuchName: code = 3
         case .failure: code = 2
         case .addresses(let ipv4, let ipv6):

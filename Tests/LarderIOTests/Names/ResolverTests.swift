@@ -19,7 +19,7 @@ struct ResolverTests {
 
     static func describe(_ host: String, by resolver: Resolver) async -> String {
         do throws(IOError) {
-            return try await resolver.addresses(of: host, port: 80).map(\.description).joined(separator: " ")
+            return try await resolver.addresses(of: host, port: 80).addresses.map(\.description).joined(separator: " ")
         } catch { return "\(error.code)" }
     }
 
@@ -118,6 +118,27 @@ struct ResolverTests {
     @Test func `a server that fails is a failure of the server`() async throws {
         let server = try FakeNameServer { _ in .failure }
         #expect(try await Self.resolve("broken.example", files: server.files) == "nameServerFailure")
+    }
+
+    @Test func `a family that is not answered is waited for by whoever needs it, and asked for again`() async throws {
+        let server = try FakeNameServer { _ in .ipv6Alone([(0x2001_0DB8_0000_0000, 7)]) }
+        let files = server.files
+        let log = try await onLoop { loop in
+            var limits = Resolver.Limits()
+            limits.timeout = .milliseconds(200)
+            limits.negativeLifetime = .zero
+            let resolver = Resolver(on: loop, files: files, limits: limits)
+            var log: [String] = []
+            for _ in 0..<2 {
+                for needsAll in [false, true] {
+                    let found = try await resolver.addresses(of: "half.example", port: 80, needsAll: needsAll)
+                    log.append("\(found.addresses[0]) \(found.addresses.count) \(found.areAll)")
+                }
+            }
+            return log
+        }
+        #expect(log == ["[2001:db8::7]:80 1 false", "[2001:db8::7]:80 1 true", log[0], log[1]])
+        #expect(server.questions.count { $0 == "AAAA half.example" } == 2)
     }
 
     @Test func `a silent server costs the time allowed and no more`() async throws {

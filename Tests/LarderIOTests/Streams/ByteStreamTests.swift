@@ -461,6 +461,30 @@ struct ByteStreamTests {
         #expect(outcomes == ["closed", "still here"])
     }
 
+    @Test(arguments: [AF_UNIX, AF_INET], [true, false])
+    func `an end that comes with the last that a reader wants is told when it has that`(
+        family: Int32, isReset: Bool
+    ) async throws {
+        let calls = try await onLoop { loop in
+            let (stream, peer) = try streamAndPeer(on: loop, family)
+            defer { stream.close() }
+            // A Unix socket that is closed with something unread is a broken one.
+            try await stream.write(Array("unread".utf8))
+            var calls = 0
+            stream.onPeerClosed = { calls += 1 }
+            loop.spawnHere {
+                _ = try? await stream.readSome()
+                stream.readingHasEnded()
+            }
+            await loop.sleep(for: .milliseconds(1))
+            peer.send("last words")
+            if isReset { peer.reset() } else { peer.close() }
+            while calls == 0 { await loop.sleep(for: .milliseconds(1)) }
+            return calls
+        }
+        #expect(calls == 1)
+    }
+
     @Test(arguments: [AF_UNIX, AF_INET], [false, true])
     func `a peer that leaves while nobody reads is announced once`(family: Int32, breaking: Bool) async throws {
         let (calls, isPeerClosed) = try await onLoop { loop in
