@@ -84,7 +84,10 @@ package struct Program: AsyncParsableCommand {
     private static func end(with error: any Error) -> Never {
         let code = status(of: error)
         let text = message(fullMessage(for: error))
-        if code == .success, !text.isEmpty { Terminal.write(text + "\n") }
+        if code == .success, !text.isEmpty {
+            Terminal.write(text + "\n")
+            if let failure = Terminal.writeFailure { end(with: failure) }
+        }
         if code != .success, !text.isEmpty { Terminal.writeError(text) }
         Glibc.exit(code.rawValue)
     }
@@ -104,6 +107,7 @@ package struct Program: AsyncParsableCommand {
             case var command as any AsyncParsableCommand: try await command.run()
             case var command: try command.run()
             }
+            if let failure = Terminal.writeFailure { throw failure }
         } catch {
             // Not before: the names of all commands are made of their types' names, which takes a fifth of a start.
             let word = given.first == "help" ? given.dropFirst().first : given.first

@@ -164,6 +164,20 @@ struct AdminWatchingTests {
         }
     }
 
+    @Test func `content that a credential selects is for who has it, or may make changes`() async throws {
+        try await AdminFixture.run(origin: { _, _ in
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nVary: Cookie\r\n"
+                + "Content-Length: 5\r\nConnection: close\r\n\r\nalice"
+        }) { daemon throws in
+            _ = try daemon.get("/api/a", "Cookie: sid=alice")
+            let page = "/-/content?url=/api/a"
+            #expect(try daemon.get(page).status == 404)
+            #expect(try daemon.get(page + "&header=Cookie:+sid=bob").status == 404)
+            #expect(try daemon.get(page + "&header=Cookie:+sid=alice").content == "alice")
+            #expect(try daemon.get(page, "Authorization: Bearer secret").content == "alice")
+        }
+    }
+
     @Test func `a reload is asked for and its outcome is told`() async throws {
         try await AdminFixture.run { daemon throws in
             #expect(try daemon.command("POST", "/-/reload").status == 501)

@@ -52,6 +52,24 @@ struct RenewalScenarios {
         #expect(await variables.set([("password", Secret(user))], at: scene.proxy.now) == ["password"])
     }
 
+    @Test func `a redirect that comes for a renewed token is followed with that`() async throws {
+        try await VariableScenarios.run(
+            token: "old",
+            block: { block in
+                VariableScenarios.refresh(&block)
+                block.followRedirects = true
+            }
+        ) { (scene) async throws in
+            scene.origin.answer { head in
+                if head.target == "/token" { return .ok(content: "{\"access_token\":\"renewed\"}") }
+                guard head["Authorization"] == "Bearer renewed" else { return .response(401, content: "no") }
+                return head.target == "/a"
+                    ? .response(302, "Location: /b", content: "") : .ok(VariableScenarios.fresh, content: "fruit")
+            }
+            #expect(try await scene.get("/a").text == "fruit")
+        }
+    }
+
     @Test func `a service that uses another one's token changes its user with it`() async throws {
         try await run(onDisk: true) { (scene) async throws in
             #expect(try await scene.get("/a").text == "Bearer renewed")

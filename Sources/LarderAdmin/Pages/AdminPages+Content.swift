@@ -29,7 +29,8 @@ extension AdminPages {
                     variant = try await version(number, of: subject, fields, proxy, for: request)
                 } else {
                     let partition = partition(of: subject, fields, for: request)
-                    variant = await AdminPages.variant(of: subject, fields, in: partition, proxy)
+                    variant = await AdminPages.variant(
+                        of: subject, fields, in: partition, proxy, forChanger: mayChange(request, proxy))
                 }
                 guard let variant else { throw Problem.unknownResource(subject.url) }
                 let length = variant.content.length
@@ -41,9 +42,11 @@ extension AdminPages {
         ]
     }
 
-    /// The stored variant selected by a request with these fields, else the newest.
+    /// The stored variant selected by a request with these fields, else the newest. Those that a credential selects are
+    /// for who has it, and for those who may make changes.
     private static func variant(
-        of subject: ResourceSubject, _ fields: Fields, in partition: Larder.Partition, _ proxy: Proxy
+        of subject: ResourceSubject, _ fields: Fields, in partition: Larder.Partition, _ proxy: Proxy,
+        forChanger mayChange: Bool
     ) async -> Variant? {
         let key = subject.key(in: partition)
         var variants = proxy.registry.resource(for: key)?.memory.snapshot.variants ?? []
@@ -53,7 +56,8 @@ extension AdminPages {
                 await proxy.diskTier?.peek(
                     key.url, partition: partition, service: subject.service.name, configuration) ?? []
         }
-        return variants.first { $0.stored.variance.matches(fields) } ?? variants.first
+        return variants.first { $0.stored.variance.matches(fields) }
+            ?? variants.first { mayChange || !$0.stored.variance.isByCredential }
     }
 
     private static func answer(_ octets: [UInt8], of variant: Variant, length: Int64) -> OwnResponse {

@@ -83,7 +83,12 @@ extension AdminPages {
         let lane = proxy.lanes.open(options, at: now)
         var door = JSONValue.null
         if try flag("door"), let user {
-            door = .string("\(try await proxy.openDoor(of: lane, for: user))")
+            do {
+                door = .string("\(try await proxy.openDoor(of: lane, for: user))")
+            } catch {
+                _ = proxy.lanes.close(lane.id)
+                throw error
+            }
         }
         return OwnResponse(
             json: ["id": .string(lane.id), "user": .string("\(Lane.userPrefix)\(lane.token)"), "door": door])

@@ -41,8 +41,13 @@ extension AdminPages {
         let configuration = try configurationWithHistory(of: subject, proxy)
         guard !configuration.mayTransform || mayChange(request, proxy) else { throw .versionIsNotTransformed }
         let partition = partition(of: subject, fields, for: request)
-        return await versions(of: subject, fields, in: partition, configuration, proxy, readable: number)
+        let variant = await versions(of: subject, fields, in: partition, configuration, proxy, readable: number)
             .first { $0.number == number }?.variant
+        let variance = variant?.stored.variance
+        guard variance?.isByCredential != true || variance?.matches(fields) == true || mayChange(request, proxy) else {
+            return nil
+        }
+        return variant
     }
 
     /// Versions of a resource that the configuration answers itself are for those who may make changes: clients do not

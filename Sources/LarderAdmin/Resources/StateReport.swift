@@ -88,6 +88,8 @@ struct StateReport {
         }
         if variant.isOverride { data["isOverride"] = true }
         if variant.isWritten { data["isWritten"] = true }
+        // That is for nobody who may only read.
+        let withContent = withContent && !stored.variance.isByCredential
         if withContent, let content = StateReport.content(of: variant) { data["content"] = content }
         return data
     }

@@ -108,7 +108,11 @@ struct Run: ParsableCommand {
         guard hasStarted else { throw ExitCode(status) }
         let lines = quiet ? summary.notRecorded.map { [$0] } ?? [] : summary.lines
         for line in lines { Terminal.writeError("larder: \(line)") }
-        if let report { try summary.write(to: report) }
+        do {
+            if let report { try summary.write(to: report) }
+        } catch  where status != 0 {
+            Terminal.writeError("larder: \(error)")
+        }
         if status == 0, failOnMiss, summary.missed > 0 { throw ExitCode(Run.missStatus) }
         if status != 0 { throw ExitCode(status) }
     }
@@ -162,8 +166,21 @@ struct OpenLane {
 
     /// The variables for a command, with its trusted certificates in files that are to be removed.
     ///
+    /// Closes the lane if it fails.
+    ///
     /// - Parameter opens: whether the lane intercepts https.
     func variables(
+        _ environment: [String: String], _ options: ClientOptions, opens: Bool
+    ) throws -> ([ProxyVariables.Value], LaneFiles?) {
+        do {
+            return try prepared(environment, options, opens: opens)
+        } catch {
+            _ = try? close(keepsRecording: false)
+            throw error
+        }
+    }
+
+    private func prepared(
         _ environment: [String: String], _ options: ClientOptions, opens: Bool
     ) throws -> ([ProxyVariables.Value], LaneFiles?) {
         let proxy = try options.proxyVariables(environment, user: user)

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Glibc
 import Larder
+import Synchronization
 
 /// Output for people: to standard output and error, in colour where that is a terminal.
 enum Terminal {
@@ -36,6 +37,16 @@ enum Terminal {
         return TextStyle(isColoured: wantsColour && isTerminal, isForTerminal: isTerminal)
     }
 
+    /// Why something could not be written to standard output; 0 if all was.
+    private static let failure = Atomic<Int32>(0)
+
+    /// Set once something was not written to standard output, so that a script's copy of it is not the whole.
+    static var writeFailure: CommandFailure? {
+        let number = failure.load(ordering: .relaxed)
+        guard number != 0 else { return nil }
+        return CommandFailure("cannot write to standard output: \(String(cString: strerror(number)))")
+    }
+
     /// Writes all of `text`; a closed pipe (`larder list | head`) is no error.
     private static func write(_ text: String, to descriptor: Int32) { write(Array(text.utf8)[...], to: descriptor) }
 
@@ -44,7 +55,10 @@ enum Terminal {
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return }
+            guard count > 0 else {
+                if descriptor == STDOUT_FILENO, errno != EPIPE { failure.store(errno, ordering: .relaxed) }
+                return
+            }
             rest = rest.dropFirst(count)
         }
     }

@@ -86,7 +86,7 @@ function drawHistory(series, isDay) {
   ], slots, index => `${clock(index)}: ${count(series.hits[index])} from the cache, `
     + `${count(series.misses[index])} from the origin, ${count(series.errors[index])} errors`);
   const total = sum(series.hits) + sum(series.misses) + sum(series.errors);
-  $("chart-note").textContent = `${count(total)} requests in the last ${span(series.hits.length * step)}, `
+  $("chart-note").textContent = `${count(total)} ${total === 1 ? "request" : "requests"} in the last ${span(series.hits.length * step)}, `
     + `at most ${rateText(total ? peak / step : 0)}`;
 
   // As in the status: what passes by the cache, as other methods do, is no part of it.

@@ -27,7 +27,7 @@ extension InboundSender {
             return response
         }
         let first = response
-        var (response, request, place, credit) = (response, request, uri, Credit.own(configuration))
+        var (response, request, place, credit) = (response, request, uri, Credit.own(currentConfiguration))
         var followed = FollowedRedirects(of: client.head, to: uri, policy: client.policy)
         var added = AddedFields()
         var targetsAreKept = true
@@ -123,7 +123,7 @@ extension InboundSender {
         if case .own(let configuration) = credit {
             configuration.removeConfigured(from: &head.fields)
             if isOwn(target) {
-                let next = service.configuration(for: target, method: head.method)
+                let next = currentService.configuration(for: target, method: head.method)
                 next.apply(to: &head.fields)
                 credit = .own(next)
             } else {

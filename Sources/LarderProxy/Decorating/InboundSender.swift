@@ -34,7 +34,13 @@ final class InboundSender {
     /// Whether each of them may be kept, so that the response may be.
     var redirectsAreKept = true
     /// Whether the response was obtained with another credential than the request started with.
-    private(set) var hasRenewed = false
+    var hasRenewed: Bool { renewedService != nil }
+    /// The service with that credential; nil before.
+    private var renewedService: RoutedService?
+    var currentService: RoutedService { renewedService ?? service }
+    var currentConfiguration: EffectiveConfiguration {
+        renewedService?.configuration(for: uri, method: .get) ?? configuration
+    }
     /// How many times the request was sent, not counting repetitions with a new credential.
     private var attempts = 1
 
@@ -88,17 +94,18 @@ final class InboundSender {
     func send(
         _ request: UpstreamRequest, for client: Asking, repeating content: RepeatableContent? = nil
     ) async throws -> UpstreamResponse {
-        let response = try await sendDecorated(request, repeating: content)
+        var request = request
+        let response = try await sendDecorated(&request, repeating: content)
         return configuration.followsRedirects ? try await follow(response, of: request, for: client) : response
     }
 
+    /// `request` becomes the one that has the response.
     private func sendDecorated(
-        _ request: UpstreamRequest, repeating content: RepeatableContent?
+        _ request: inout UpstreamRequest, repeating content: RepeatableContent?
     ) async throws -> UpstreamResponse {
         guard let decorators, decorators.changesRequests else { return try await sendOnce(request, content) }
         if let delay = decorators.delay { try await wait(delay, request) }
         if decorators.retry != nil { service.retryBudget.earn() }
-        var request = request
         var attempt = 1
         while true {
             let outcome = await attemptOnce(request, content)
@@ -207,7 +214,7 @@ final class InboundSender {
         if request.abort.isAborted { throw ClientGone() }
         // A write that began as one user's is not another's.
         guard request.head.method.isSafe || refresher.isSameOwner(in: current) else { return nil }
-        hasRenewed = true
+        renewedService = current
         var request = request
         let configuration = current.configuration(for: uri, method: request.head.method)
         configuration.apply(to: &request.head.fields)

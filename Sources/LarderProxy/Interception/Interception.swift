@@ -21,6 +21,9 @@ package final class Interception: Sendable {
     private let keeper: AuthorityFiles?
     private let leaves = LeafStore()
     private let state = Lock(State())
+    /// Held while the authority changes, in memory and its files: two that are made at once would each leave half of
+    /// itself.
+    private let changing = Lock(())
     private static let demandingLimit = 512
 
     /// - Parameter keeper: nil keeps the authority in memory only.
@@ -31,7 +34,9 @@ package final class Interception: Sendable {
     package var authority: LocalAuthority? { state.withLock { $0.authority } }
 
     /// Loads the saved authority. Reads files.
-    package func load() throws {
+    package func load() throws { try changing.withLock { _ in try loadSaved() } }
+
+    private func loadSaved() throws {
         if let kept = try keeper?.load() { hold(kept) }
     }
 
@@ -40,6 +45,11 @@ package final class Interception: Sendable {
     /// - Parameter now: the wall clock's time.
     @discardableResult
     package func makeAuthority(now: Timestamp) throws -> LocalAuthority {
+        if let authority { return authority }
+        return try changing.withLock { _ in try made(now: now) }
+    }
+
+    private func made(now: Timestamp) throws -> LocalAuthority {
         if let authority { return authority }
         // `06 Nov 1994` of `Sun, 06 Nov 1994 08:49:37 GMT`.
         let day = String(HTTPDate.string(now).dropFirst(5).prefix(11))
@@ -51,26 +61,32 @@ package final class Interception: Sendable {
 
     /// Renews the authority for another year.
     package func renewAuthority(now: Timestamp) throws -> LocalAuthority {
-        let renewed = try makeAuthority(now: now).renewed(now: now.seconds)
-        try keeper?.save(renewed)
-        hold(renewed)
-        return renewed
+        try changing.withLock { _ in
+            let renewed = try made(now: now).renewed(now: now.seconds)
+            try keeper?.save(renewed)
+            hold(renewed)
+            return renewed
+        }
     }
 
     /// Removes the authority, its key first: nothing is intercepted from now on.
     package func removeAuthority() throws {
-        state.withLock { state in
-            state.authority = nil
-            state.context = nil
+        try changing.withLock { _ in
+            state.withLock { state in
+                state.authority = nil
+                state.context = nil
+            }
+            leaves.removeAll()
+            try keeper?.remove()
         }
-        leaves.removeAll()
-        try keeper?.remove()
     }
 
     /// Creates the authority if `settings` require one.
     package func prepare(for settings: Settings, now: Timestamp) throws {
-        if authority == nil { try load() }
-        if !settings.intercept.hosts.isEmpty { try makeAuthority(now: now) }
+        try changing.withLock { _ in
+            if authority == nil { try loadSaved() }
+            if !settings.intercept.hosts.isEmpty { _ = try made(now: now) }
+        }
     }
 
     private func hold(_ authority: LocalAuthority) {
@@ -88,13 +104,15 @@ package final class Interception: Sendable {
     func identity(
         for host: String, now: Timestamp
     ) async throws -> (context: TLSServerContext, leaf: LeafCertificate) {
+        // Before the authority, so that no certificate of a former one is kept.
+        let generation = leaves.generation
         guard let authority else { throw IOError(.tlsFailed, operation: "open https", detail: "there is no local CA") }
         let context = try state.withLock { state in
             let context = try state.context ?? TLSServerContext()
             state.context = context
             return context
         }
-        return (context, try await leaves.leaf(for: host, by: authority, now: now.seconds))
+        return (context, try await leaves.leaf(for: host, by: authority, generation, now: now.seconds))
     }
 
     /// Why a configured host is not intercepted for a client; nil if it is.

@@ -32,11 +32,18 @@ package final class LeafStore: Sendable {
     /// The number issued so far.
     package var made: Int { state.withLock { $0.made } }
 
+    /// How often all were removed.
+    package var generation: Int { state.withLock { $0.generation } }
+
     /// The certificate for `host`.
     ///
-    /// - Parameter now: seconds since 1970.
+    /// - Parameters:
+    ///   - generation: as it was before `authority` was looked up.
+    ///   - now: seconds since 1970.
     /// - Throws: when it cannot be issued, or too many callers wait.
-    package func leaf(for host: String, by authority: LocalAuthority, now: Int64) async throws -> LeafCertificate {
+    package func leaf(
+        for host: String, by authority: LocalAuthority, _ generation: Int, now: Int64
+    ) async throws -> LeafCertificate {
         if let leaf = kept(host, by: authority, now: now) { return leaf }
         guard await first.begin(host) else {
             guard let leaf = kept(host, by: authority, now: now) else {
@@ -46,7 +53,6 @@ package final class LeafStore: Sendable {
         }
         defer { first.end(host) }
         if let leaf = kept(host, by: authority, now: now) { return leaf }
-        let generation = state.withLock { $0.generation }
         let leaf = try await minters().run { try authority.leaf(for: host, now: now) }
         state.withLock { state in
             if state.generation == generation { keep(leaf, in: &state) }

@@ -264,7 +264,12 @@ package final class Router: Sendable {
         let rest = target[(scheme.text.utf8.count + 2)...]
         let authority = rest.prefix { !Router.endsAuthority($0) }
         let pathAndQuery = UnsafeRawBufferPointer(rebasing: rest[authority.endIndex...])
-        try uri.set(scheme: scheme, authority: UnsafeRawBufferPointer(rebasing: authority), pathAndQuery: pathAndQuery)
+        if let plain = Router.withPlainColon(authority) {
+            try plain.withUnsafeBytes { try uri.set(scheme: scheme, authority: $0, pathAndQuery: pathAndQuery) }
+        } else {
+            try uri.set(
+                scheme: scheme, authority: UnsafeRawBufferPointer(rebasing: authority), pathAndQuery: pathAndQuery)
+        }
         Router.note(pathAndQuery, of: uri, in: &spelling)
         return .resource(table.claiming(uri) ?? table.unclaimed, .anyHost)
     }
@@ -307,6 +312,15 @@ package final class Router: Sendable {
         guard let host else { return true }
         return !host.hasSuffix(HostLabel.suffix) && Router.isLoopbackName(host) || host == client.localHost
             || hosts.contains { $0.matches(host: host, port: client.localPort) }
+    }
+
+    /// An authority whose colon before the port is percent-encoded, as clients (pip) do where they resolve links in a
+    /// path, with the colon itself; nil for all others.
+    private static func withPlainColon(_ authority: Slice<UnsafeRawBufferPointer>) -> [UInt8]? {
+        guard let percent = authority.lastIndex(of: UInt8(ascii: "%")), authority.endIndex - percent > 3,
+            authority[percent + 1] == UInt8(ascii: "3"), authority[percent + 2] | 0x20 == UInt8(ascii: "a")
+        else { return nil }
+        return authority[..<percent] + [UInt8(ascii: ":")] + authority[(percent + 3)...]
     }
 
     private static func endsAuthority(_ octet: UInt8) -> Bool {

@@ -67,6 +67,9 @@ package struct Variance: Sendable {
         return fields
     }
 
+    /// Whether it matches only requests with a certain credential, so that the response may be one user's.
+    package var isByCredential: Bool { selectors.contains { $0.value != nil && SecretName.isOne(field: $0.name) } }
+
     /// Octets of the values, in both forms.
     package var octetCount: Int {
         selectors.reduce(0) { $0 + ($1.value?.count ?? 0) + ($1.normal == $1.value ? 0 : $1.normal?.count ?? 0) }

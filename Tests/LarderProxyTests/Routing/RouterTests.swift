@@ -195,6 +195,8 @@ struct RouterTests {
     @Test(arguments: [
         ("/https/any.example/a?b", "- anyHost https://any.example/a?b"),
         ("/http/any.example:8080", "- anyHost http://any.example:8080/"),
+        ("/http/any.example%3A8080/a", "- anyHost http://any.example:8080/a"),
+        ("/http/any.example%3a8080", "- anyHost http://any.example:8080/"), ("/http/any%3Aexample/", "400"),
         ("/http/any.example?x", "- anyHost http://any.example/?x"),
         ("/https/api.example/v1/x", "api anyHost https://api.example/v1/x"),
         ("/https//x", "400"), ("/https/", "400"), ("/https/me@any.example/", "400"), ("/ftp/any.example/", "404"),
