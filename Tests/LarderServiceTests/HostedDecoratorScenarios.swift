@@ -302,18 +302,6 @@ struct HostedDecoratorScenarios {
 
     // MARK: Decorators that wait for what they decorate
 
-    /// A request that ends with another one of its resource.
-    private final class Asking: RequestDelegate {
-        let ask: @Sendable () -> Request?
-        init(_ ask: @escaping @Sendable () -> Request?) { self.ask = ask }
-
-        func startUnderlyingOperation(_ completion: RequestCompletion) {
-            _ = ask()?.onCompletion { completion.complete($0) }
-        }
-        func cancelUnderlyingOperation() {}
-        func repeated() -> any RequestDelegate { self }
-    }
-
     private static let circles: [RequestDecorator] = [
         { resource, request in resource.loadIfNeeded() ?? request },
         { resource, _ in resource.load() },
