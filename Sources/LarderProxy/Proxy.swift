@@ -11,7 +11,7 @@ import Synchronization
 
 /// The proxy: its loops with their listeners, their shared state, and its life from start to drain.
 package final class Proxy: Sendable {
-    /// This, once its loops run: requests that programs make before wait for it.
+    /// This, while its loops run: requests that programs make before wait for it.
     package let running = Expected<Proxy>()
     package let registry: Registry
     /// nil when nothing is stored on disk.
@@ -260,6 +260,7 @@ package final class Proxy: Sendable {
 
     /// Stops accepting, lets running exchanges end within `timeouts.drain`, then ends the loops.
     package func drain() async {
+        defer { running.giveUp() }
         let contexts = state.withLock { state in
             state.phase = .draining
             return state.contexts

@@ -17,6 +17,9 @@ package final class ProxyTransport: UpstreamTransport {
     /// Services are created before the proxy that serves them; until then requests wait.
     package func attach(_ proxy: Proxy) { self.proxy.fulfil(proxy) }
 
+    /// There will be no proxy: requests fail.
+    package func giveUp() { proxy.giveUp() }
+
     package func send(_ request: OutgoingRequest, progress: TransferProgress) async throws -> IncomingResponse {
         guard let proxy = await proxy.wait()?.running.wait() else {
             throw UpstreamError(.internalError, "The proxy is not running.")

@@ -25,8 +25,13 @@ package struct Origin: Hashable, Sendable {
     /// there is nothing else to check.
     func allowsLiteral(_ allows: (SocketAddress) -> Bool) -> Bool { SocketAddress.allowsLiteral(host, port, allows) }
 
-    /// The name for the certificate: the host, an IPv6 address without its brackets.
-    var serverName: String { host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host }
+    /// The name for the certificate.
+    var serverName: String { host.withoutBrackets }
+}
+
+extension String {
+    /// A URL's host as in certificates and for resolvers: an IPv6 address without its brackets.
+    package var withoutBrackets: String { hasPrefix("[") ? String(dropFirst().dropLast()) : self }
 }
 
 extension Origin: CustomStringConvertible {

@@ -45,8 +45,7 @@ package struct ParentAddress: Hashable, Sendable {
         else {
             throw .form
         }
-        let host = uri.host.hasPrefix("[") ? String(uri.host.dropFirst().dropLast()) : uri.host
-        self.init(host: host, port: uri.port, authorization: authorization)
+        self.init(host: uri.host.withoutBrackets, port: uri.port, authorization: authorization)
     }
 
     /// Host and port, as in a request's `Host`.

@@ -115,7 +115,11 @@ package final class UpstreamResponse {
 
     /// Reads content of at most `limit` octets to its end, so that the connection is free; `nextChunk` gives it
     /// later. Whether that was all.
-    package func readAhead(upTo limit: Int) async throws(UpstreamError) -> Bool {
+    ///
+    /// - Parameter tell: hears after each piece how many octets have come.
+    package func readAhead(
+        upTo limit: Int, telling tell: (Int) -> Void = { _ in }
+    ) async throws(UpstreamError) -> Bool {
         if let contentLength, contentLength > Int64(limit) { return false }
         var count = 0
         while count <= limit {
@@ -123,6 +127,7 @@ package final class UpstreamResponse {
             // A piece that was read is not added to.
             if heldStart < held.count { held.collect(chunk) } else { held.append(chunk) }
             count += chunk.count
+            tell(count)
         }
         return false
     }

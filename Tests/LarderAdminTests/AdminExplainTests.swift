@@ -37,7 +37,7 @@ struct AdminExplainTests {
     }
 
     /// Whether the pipeline has transformed the stored response.
-    enum Transformed { case no, yes, otherwise }
+    enum Transformed { case no, yes, otherwise, fromError }
 
     static let cases: [Case] = [
         Case(name: "nothing-stored"),
@@ -190,6 +190,9 @@ struct AdminExplainTests {
         Case(
             name: "transformed-otherwise", variants: [variant("max-age=600", age: 42)], block: pipeline,
             transformed: .otherwise),
+        Case(
+            name: "transformed-from-an-error", variants: [variant(nil, age: 1)], block: pipeline,
+            transformed: .fromError),
         Case(name: "not-transformed", variants: [variant("max-age=600", age: 42)], block: pipeline),
         Case(
             name: "a-write-with-effects",
@@ -373,6 +376,7 @@ struct AdminExplainTests {
             case .no: variant.under(policy).under(fingerprint: fingerprint)
             case .yes: made(of: variant.under(policy), by: fingerprint)
             case .otherwise: made(of: variant.under(policy), by: fingerprint ^ 1)
+            case .fromError: made(of: variant.under(policy), by: fingerprint, from: 404)
             }
         }
         situation.rewriting = example.rewriting
@@ -406,13 +410,15 @@ struct AdminExplainTests {
     }
 
     /// The variant that a pipeline made of another.
-    private static func made(of variant: Variant, by fingerprint: UInt64) -> Variant {
+    private static func made(
+        of variant: Variant, by fingerprint: UInt64, from status: Status = 200
+    ) -> Variant {
         Variant(
             stored: variant.stored, content: .memory([ContentChunk([0x7B, 0x7D])], length: 2),
             storedAt: variant.storedAt, via: "1.1 larder", fingerprint: fingerprint,
             rendition: Rendition(
-                status: 200, fields: ["ETag": "\"made\"", "Content-Type": "application/json"], originStatus: 200,
-                isPromoted: false))
+                status: 200, fields: ["ETag": "\"made\"", "Content-Type": "application/json"], originStatus: status,
+                isPromoted: status.isError))
     }
 
     private static let rewriting: RouteRewriting? = {

@@ -2,6 +2,7 @@
 
 import Foundation
 import LarderHTTP
+import LarderIO
 import LarderSettings
 import LarderTesting
 import Testing
@@ -137,6 +138,23 @@ struct RecordingScenarios {
             // By then the loops have ended what they had begun.
             await scenario.proxy.settle()
             #expect(recording.count == 0)
+        }
+    }
+
+    @Test func `content that there is no room for may be sent again later`() async throws {
+        try await Scenario.run { scenario in
+            Self.answer(scenario)
+            let recording = Recording(name: "one")
+            let recorded = Self.lane(scenario, .record(recording))
+            let first = try await Self.ask(scenario, recorded, "POST /p", content: "one")
+            try await eventually("it is recorded") { recording.count == 1 }
+            let replayed = Self.lane(scenario, .replay(Replay(recording)))
+            let (room, client) = (scenario.proxy.contentRoom, ClientAddress(.loopback(port: 0)))
+            #expect(room.take(ContentRoom.limit, for: client))
+            let refused = try await Self.ask(scenario, replayed, "POST /p", content: "one")
+            #expect(refused.status == 503 && refused.text.contains("Too many requests with long content"))
+            room.giveBack(ContentRoom.limit, of: client)
+            #expect(try await Self.ask(scenario, replayed, "POST /p", content: "one").text == first.text)
         }
     }
 

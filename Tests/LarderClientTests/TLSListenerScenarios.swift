@@ -158,6 +158,30 @@ struct TLSListenerScenarios {
         }
     }
 
+    @Test func `EC-13 what is known of an origin under former TLS settings is forgotten with them`() async throws {
+        let own = FreshDirectory()
+        func renew() throws { try Files.write(TestAuthority().pem, to: own.path + "/ca.pem") }
+        try renew()
+        try await Scenario.run { settings, _ in
+            settings.add("gone", at: "http://127.0.0.1:1/") { $0.tls.caFile = own.path + "/ca.pem" }
+            settings.add("lost", at: "http://127.0.0.1:2/")
+            settings.upstream.breaker.failures = 2
+        } _: { (scenario) async throws in
+            for (port, number) in [(1, 0), (1, 1), (2, 0), (2, 1)] {
+                let client = try await scenario.client()
+                try await client.get("http://127.0.0.1:\(port)/\(number)")
+                #expect(try await client.response().status == 502)
+            }
+            func failing() -> [String] { scenario.proxy.originReports().map(\.origin) }
+            try await scenario.reload { _ in }
+            await scenario.proxy.settle()
+            #expect(failing() == ["http://127.0.0.1:1", "http://127.0.0.1:2"])
+            try renew()
+            try await scenario.reload { _ in }
+            try await eventually("it is forgotten") { failing() == ["http://127.0.0.1:2"] }
+        }
+    }
+
     @Test func `hits over TLS are answered at once, however many are asked for in one go`() async throws {
         try await Self.run { scenario, files in
             let client = try await Self.client(scenario, files)

@@ -300,19 +300,29 @@ struct HostedDecoratorScenarios {
         }
     }
 
-    // MARK: Decorators that wait for what they decorate
-
-    /// A request that ends with another one of its resource.
-    private final class Asking: RequestDelegate {
-        let ask: @Sendable () -> Request?
-        init(_ ask: @escaping @Sendable () -> Request?) { self.ask = ask }
-
-        func startUnderlyingOperation(_ completion: RequestCompletion) {
-            _ = ask()?.onCompletion { completion.complete($0) }
+    @Test func `PG-03 what decorators get reports how far it is while it runs`() async throws {
+        let told = Recorder<Double>()
+        try await run { service in
+            service.configure {
+                $0.decorateRequests { _, request in request.chained { _ in .useThisResponse }.onProgress { told($0) } }
+            }
+        } _: { (scene, _) async throws in
+            let client = try await scene.client()
+            try await client.get(scene.url("/a"))
+            let request = try await scene.origin.request()
+            // Waiting for the origin counts.
+            try await eventually("the beginning is reported") {
+                scene.advance(.milliseconds(5))
+                return told.values.contains { $0 > 0 && $0 < 1 }
+            }
+            try await request.reply(Self.passing, content: "apples")
+            #expect(try await client.response().text == "apples")
+            try await eventually("the end is reported") { told.values.last == 1 }
+            #expect(told.values == told.values.sorted())
         }
-        func cancelUnderlyingOperation() {}
-        func repeated() -> any RequestDelegate { self }
     }
+
+    // MARK: Decorators that wait for what they decorate
 
     private static let circles: [RequestDecorator] = [
         { resource, request in resource.loadIfNeeded() ?? request },

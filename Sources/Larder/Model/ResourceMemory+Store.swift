@@ -23,8 +23,7 @@ extension ResourceMemory {
             guard mark.generation == state.generation else { return }
             state.snapshot = Snapshot(
                 variants: state.snapshot.variants.filter { $0.stored.variance != stored.variance }, isStoreRead: false)
-            state.storedAlone.removeAll { $0.variance == stored.variance }
-            if !state.loads.isEmpty { state.storedAlone.append(stored) }
+            state.noteStoredAlone(stored)
             state.unstored = nil
         }
     }

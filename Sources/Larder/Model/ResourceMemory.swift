@@ -49,8 +49,9 @@ package final class ResourceMemory: Sendable {
     struct State {
         var snapshot: Snapshot { didSet { oldValue.end() } }
         var loads = ActiveLoads() { didSet { if loads.isEmpty { storedAlone = [] } } }
-        /// Responses that went to the store alone while other loads are under way, which may be older.
-        var storedAlone: [StoredResponse] = []
+        /// Responses that went to the store alone while other loads are under way, which may be older: of as many as there
+        /// may be variants, the latest.
+        private(set) var storedAlone: [Outline] = []
         /// Callers that wait for a read of the store, while one is under way.
         var readers: [UnsafeContinuation<Void, Never>]?
         /// The removals from the store, as `Invalidations` counts them, when it was last read.
@@ -76,11 +77,34 @@ package final class ResourceMemory: Sendable {
         /// Whether there is the response to a request of the same kind that was made later, however long either took. A
         /// clock that was set back makes none of what was stored before.
         func hasLater(than stored: StoredResponse, at now: Timestamp) -> Bool {
-            func isLater(_ other: StoredResponse) -> Bool {
-                other.variance == stored.variance && other.requestTime > stored.requestTime && other.responseTime <= now
+            let outline = Outline(of: stored)
+            return snapshot.variants.contains {
+                !$0.isOverride && Outline(of: $0.stored).isLater(than: outline, at: now)
             }
-            return snapshot.variants.contains { !$0.isOverride && isLater($0.stored) }
-                || storedAlone.contains(where: isLater)
+                || storedAlone.contains { $0.isLater(than: outline, at: now) }
+        }
+
+        /// `stored` is in the store alone.
+        mutating func noteStoredAlone(_ stored: StoredResponse) {
+            storedAlone.removeAll { $0.variance == stored.variance }
+            guard !loads.isEmpty else { return }
+            storedAlone.append(Outline(of: stored))
+            if storedAlone.count > ResourceMemory.variantLimit { storedAlone.removeFirst() }
+        }
+    }
+
+    /// The times by which the later of two responses to requests of the same kind is known.
+    struct Outline {
+        let variance: Variance
+        let requestTime: Timestamp
+        let responseTime: Timestamp
+
+        init(of stored: StoredResponse) {
+            (variance, requestTime, responseTime) = (stored.variance, stored.requestTime, stored.responseTime)
+        }
+
+        func isLater(than other: Outline, at now: Timestamp) -> Bool {
+            variance == other.variance && requestTime > other.requestTime && responseTime <= now
         }
     }
 

@@ -82,6 +82,12 @@ extension Daemon {
             try serve(settings.tls)
         }
 
+        /// There will be no daemon.
+        func giveUp() {
+            host.giveUp()
+            transport.giveUp()
+        }
+
         /// Reads certificate and key for clients, which may have been renewed under the same names.
         mutating func serve(_ settings: Settings.TLS) throws(IOError) {
             guard !settings.listen.isEmpty, let certificate = settings.certificate, let key = settings.key else {

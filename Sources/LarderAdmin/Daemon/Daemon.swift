@@ -22,6 +22,9 @@ package final class Daemon: Sendable {
     /// - Parameter time: the clocks of everything the daemon does.
     package init(settings: Settings, logger: Logger, time: any TimeSource = SystemTime()) throws {
         var lasting = try Lasting(settings)
+        var isMade = false
+        // Programs may have asked for operations while they configured their services: these end with an error.
+        defer { if !isMade { lasting.giveUp() } }
         lasting.clock = DaemonClock(time)
         lasting.users = try Daemon.gate(settings.access, after: nil)
         lasting.variables.declare(
@@ -46,6 +49,7 @@ package final class Daemon: Sendable {
         lasting.credentials.adopt(by: proxy)
         state = Lock(lasting)
         lasting.host.attach(self)
+        isMade = true
         settleCredentials(in: store)
         lasting.variables.onChange { [weak self] names in await self?.apply(changed: names) }
     }

@@ -18,6 +18,9 @@ final class DaemonHost: ServiceHost {
     /// Services are created before the daemon that serves them, which then does what they have asked for.
     func attach(_ daemon: Daemon) { self.daemon.fulfil(daemon) }
 
+    /// There will be no daemon: what has been asked for is not done.
+    func giveUp() { daemon.giveUp() }
+
     /// Whether the daemon is there; if not, it does `operation` later.
     private func isThere(orLater operation: @escaping @Sendable () -> Rest?, of service: Service) -> Bool {
         if daemon.value != nil { return true }

@@ -18,16 +18,34 @@ enum ExplainedCandidates {
                 parts.append("an operator's override, in memory only")
             } else if variant.isWritten {
                 parts.append("the content of a write, in memory only")
-            } else if variant.rendition != nil {
-                parts.append("transformed by the pipeline")
+            } else if let rendition = variant.rendition {
+                let origin = rendition.isPromoted ? " from the origin's \(rendition.originStatus.rawValue)" : ""
+                parts.append("transformed by the pipeline" + origin)
             }
             parts.append("received \(ISOTime.string(stored.responseTime))")
-            parts.append(situation.isInMemory && report.place == "memory" ? "in memory" : "on disk")
+            if !situation.isInMemory || report.place == "disk" {
+                parts.append("on disk")
+            } else {
+                let isAlone = isKeptInMemoryAlone(variant, situation)
+                parts.append(isAlone ? "in memory only, as the origin sent an error" : "in memory")
+            }
             if !report.selectors.isEmpty { parts.append("for " + report.selectors.joined(separator: ", ")) }
             return Explanation.Candidate(
                 text: parts.joined(separator: ", "), isChosen: index == selected,
                 why: why(stored, index, selected, situation))
         }
+    }
+
+    /// Whether it is an error of the origin that the store does not take, whatever the pipeline made of it.
+    private static func isKeptInMemoryAlone(_ variant: Variant, _ situation: Situation) -> Bool {
+        guard !variant.isOverride, !variant.isWritten else { return false }
+        let stored = variant.stored
+        let origins = ResponseHead(status: variant.rendition?.originStatus ?? stored.status, fields: stored.fields)
+        let decision = Storability.decide(
+            request: situation.request, target: situation.uri, response: origins, policy: situation.keeping,
+            responseTime: stored.responseTime)
+        if case .store(_, .memory) = decision { return true }
+        return false
     }
 
     private static func why(_ stored: StoredResponse, _ index: Int, _ selected: Int?, _ situation: Situation) -> String

@@ -5,19 +5,24 @@
 package final class Expected<Value: AnyObject & Sendable>: Sendable {
     private struct State {
         weak var value: Value?
-        /// nil once it has come.
-        var waiting: [@Sendable (Value) -> Void]? = []
+        /// nil once it has come, or will not come.
+        var waiting: [@Sendable (Value?) -> Void]? = []
     }
 
     private let state = Lock(State())
 
     package init() {}
 
-    /// The object; nil before it has come and after it is gone.
+    /// The object; nil before it has come, and after it is gone or is over.
     package var value: Value? { state.withLock { $0.value } }
 
     /// The object has come.
-    package func fulfil(_ value: Value) {
+    package func fulfil(_ value: Value) { settle(value) }
+
+    /// There is no object, or none any more: nobody waits for it.
+    package func giveUp() { settle(nil) }
+
+    private func settle(_ value: Value?) {
         let waiting = state.withLock { state in
             state.value = value
             return state.waiting.take() ?? []
@@ -28,13 +33,13 @@ package final class Expected<Value: AnyObject & Sendable>: Sendable {
     /// Calls `body` with the object: now, or when it has come; not at all once it is gone.
     package func whenThere(_ body: @escaping @Sendable (Value) -> Void) {
         let value = state.withLock { state in
-            state.waiting?.append(body)
+            state.waiting?.append { if let value = $0 { body(value) } }
             return state.value
         }
         if let value { body(value) }
     }
 
-    /// The object, once it has come; nil when it is gone.
+    /// The object, once it has come; nil when it is gone, over or will not come.
     package func wait() async -> Value? {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in

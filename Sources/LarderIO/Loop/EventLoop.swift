@@ -31,9 +31,6 @@ package actor EventLoop {
     /// The loop's counters. Cheap; from any thread.
     package nonisolated var statistics: LoopStatistics { executor.counters.read() }
 
-    /// Resets the record of the longest turn.
-    package nonisolated func resetLongestTurn() { executor.counters.resetLongest() }
-
     /// Starts the loop's thread. Fails only if the system cannot create a thread; further calls do nothing.
     package nonisolated func start() throws(IOError) { try executor.start() }
 

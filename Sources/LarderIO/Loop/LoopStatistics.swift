@@ -45,7 +45,4 @@ struct LoopCounters: ~Copyable {
             longestTurn: .nanoseconds(longest.load(ordering: .relaxed)),
             currentTurn: start == 0 ? .zero : .nanoseconds(max(0, SystemTime().monotonic() - start)))
     }
-
-    /// Resets the record of the longest turn.
-    func resetLongest() { longest.store(0, ordering: .relaxed) }
 }

@@ -194,10 +194,12 @@ final class ProgramSender {
     }
 
     /// One request to the origin, and its outcome as the library would report it to decorators.
-    fileprivate func attempt(_ number: Int, as source: ResponseMark) async -> ResponseInfo {
+    fileprivate func attempt(
+        _ number: Int, as source: ResponseMark, _ progress: TransferProgress
+    ) async -> ResponseInfo {
         // Content that was not kept cannot be sent again: the answer is the one that there was, if it is there.
         if wasSent, case .stream = request.content, body == nil { return last ?? unrepeatable }
-        let attempt = ProgramAttempt(source, number)
+        let attempt = ProgramAttempt(source, number, progress)
         do {
             guard !isOver else { throw RequestCancelled() }
             attempts.append(attempt)
@@ -222,9 +224,10 @@ final class ProgramSender {
         let requestTime = context.now()
         let response = try await send(by: attempt.abort)
         attempt.response = response
+        attempt.tell(0)
         var octets: [UInt8]?
         if !response.head.isEventStream, response.head.status != 101 {
-            if try await response.readAhead(upTo: ProgramSender.shownLimit) {
+            if try await response.readAhead(upTo: ProgramSender.shownLimit, telling: attempt.tell) {
                 octets = response.contentHere.flatMap { $0.withBytes { Array($0) } }
             }
         }
@@ -276,14 +279,25 @@ private final class ProgramAttempt {
     /// Which one at the same operation it is, from 1.
     let number: Int
     let abort = UpstreamAbort()
+    private let progress: TransferProgress
     /// Once its head is there.
     var response: UpstreamResponse?
     /// The pipeline's result for it; nil where that was not run on all of the content.
     var result: ProcessedResponse?
 
-    init(_ source: ResponseMark, _ number: Int) {
+    init(_ source: ResponseMark, _ number: Int, _ progress: TransferProgress) {
         self.source = source
         self.number = number
+        self.progress = progress
+    }
+
+    /// So many octets of the response's content have come. Its head counts as the first one.
+    func tell(_ received: Int) {
+        let length = response?.contentLength
+        progress.update {
+            $0.received = max(1, received)
+            $0.toReceive = length.map { Int(clamping: max(1, $0)) }
+        }
     }
 
     func giveUp() {
@@ -303,6 +317,8 @@ private final class InboundDelegate: RequestDelegate {
     private let sender: Confined<ProgramSender>
     private let source = ResponseMark()
     private let number: Int
+    private let progress = TransferProgress()
+    private let estimate = Lock(ProgressEstimate(isGet: true))
 
     init(resource: Resource, loop: EventLoop, sender: Confined<ProgramSender>, number: Int = 1) {
         self.resource = resource
@@ -312,11 +328,11 @@ private final class InboundDelegate: RequestDelegate {
     }
 
     func startUnderlyingOperation(_ completion: RequestCompletion) {
-        let (sender, number, source) = (sender, number, source)
+        let (sender, number, source, progress) = (sender, number, source, progress)
         loop.spawn { _ in
             // It may have been cancelled meanwhile.
             guard !completion.willBeIgnored else { return }
-            completion.complete(await sender.value.attempt(number, as: source))
+            completion.complete(await sender.value.attempt(number, as: source, progress))
         }
     }
 
@@ -327,6 +343,13 @@ private final class InboundDelegate: RequestDelegate {
 
     func repeated() -> any RequestDelegate {
         InboundDelegate(resource: resource, loop: loop, sender: sender, number: number + 1)
+    }
+
+    var progressReportingInterval: Duration { resource.configuration.progressReportingInterval }
+
+    func computeProgress() -> Double {
+        let seconds = Double(resource.service.clock.now.nanoseconds) / 1e9
+        return estimate.withLock { $0.update(progress.counters, at: seconds) }
     }
 
     var requestDescription: String { "request of a client for \(resource.url)" }

@@ -34,6 +34,8 @@ final class RequestContent {
     private var unread: [ContentChunk] = []
     /// The octets of it that are kept, for which there is room.
     private var kept = 0
+    /// Whether there was no room for more of it: clients have sent too much at this moment.
+    private(set) var hasNoRoom = false
     private let room: ContentRoom
     private let client: ClientAddress
 
@@ -121,7 +123,10 @@ final class RequestContent {
 
     /// Whether so many more octets may be kept until the end of the request.
     func keep(_ octets: Int) -> Bool {
-        guard room.take(octets, for: client) else { return false }
+        guard room.take(octets, for: client) else {
+            hasNoRoom = true
+            return false
+        }
         kept += octets
         return true
     }

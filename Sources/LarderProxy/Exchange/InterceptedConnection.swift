@@ -32,7 +32,7 @@ struct InterceptedConnection: ExchangeStep {
         case .open:
             do {
                 let identity = try await context.proxy.interception.identity(
-                    for: key.authority.bareHost, now: context.now())
+                    for: key.authority.host.withoutBrackets, now: context.now())
                 try await agree(identity.context, identity.leaf)
             } catch let failure as HandshakeFailure {
                 noteFailure(failure.error)

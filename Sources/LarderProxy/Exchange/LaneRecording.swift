@@ -14,7 +14,9 @@ struct LaneRecording: ExchangeStep {
         var octets: [UInt8] = []
         if let content = request.content, !request.traits.wantsUpgrade {
             guard let read = try await content.readAhead(upTo: Recording.contentLimit) else {
-                guard case .record(let recording) = use else { throw Problem.notRecorded(request.uri.string) }
+                guard case .record(let recording) = use else {
+                    throw content.hasNoRoom ? Problem.tooMuchToLookUp : .notRecorded(request.uri.string)
+                }
                 recording.omit()
                 return false
             }

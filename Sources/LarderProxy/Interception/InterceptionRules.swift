@@ -75,7 +75,4 @@ extension Authority {
         }
         self = authority
     }
-
-    /// The host as in certificates and for resolvers: an IPv6 address without brackets.
-    var bareHost: String { host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host }
 }

@@ -20,7 +20,7 @@ package final class RoutedService: Sendable {
     package let mount: [UInt8]
     /// The rewriting of URLs; nil without any.
     package let routes: RouteRules?
-    private let tls: UpstreamTLS?
+    let tls: UpstreamTLS?
     private let findParent: @Sendable (TargetURI) -> ParentAddress?
     /// The proxy through which the origin of the base URL is reached.
     private let parentOfBase: ParentAddress?

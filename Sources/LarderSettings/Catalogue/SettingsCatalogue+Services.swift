@@ -146,8 +146,8 @@ extension SettingsCatalogue {
         Setting(
             "query", \.pattern.query, .query, initially: "any",
             """
-            Query parameters and the value each must have. `"*"` is any value; `null` means that the parameter must \
-            be absent.
+            Query parameters and the value each must have, as a whole: within a value, `*` is no wildcard (see `regex`). \
+            `"*"` alone is any value; `null` means that the parameter must be absent.
             """),
         Setting("scheme", \.pattern.scheme, .choice, "Resources whose URL has this scheme."),
         Setting("host", \.pattern.host, .host, "Resources on this host."),

@@ -17,6 +17,7 @@ enum SettingsWarnings {
                 let setting = "services.\(service.name).configure[\(index)]"
                 checkMatch(block, of: service, at: setting, &reader)
                 checkPlace(block, of: service, at: setting, &reader)
+                checkQuery(block, at: setting, &reader)
                 checkMethods(block, at: setting, &reader)
                 checkWebhook(block, at: setting, &reader)
             }
@@ -150,6 +151,17 @@ enum SettingsWarnings {
                 "\(SettingsProblem.quoted(text)), which lies below \(SettingsProblem.quoted(base)) of `baseURL` twice",
             expected: "a path below `baseURL`", suggestion: "/" + rooted.dropFirst(base.utf8.count),
             advice: "no resource is at \(SettingsProblem.quoted(String(base.dropLast()) + rooted))", &reader)
+    }
+
+    /// Values with wildcards, which only paths have.
+    private static func checkQuery(_ block: ConfigureBlock, at setting: String, _ reader: inout SettingsReader) {
+        for condition in block.pattern.query {
+            guard case .exactly(let value) = condition.value, value.contains("*") else { continue }
+            warn(
+                setting + ".query", found: "\(SettingsProblem.quoted(value)), which is taken as it stands",
+                expected: "the whole value, or `*` alone for any",
+                advice: "to find a part of it, use `regex`, which sees the URL with its query", &reader)
+        }
     }
 
     /// URLs on another host are not resources of the service.

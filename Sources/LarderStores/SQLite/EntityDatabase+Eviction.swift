@@ -61,9 +61,6 @@ extension EntityDatabase {
         return slice
     }
 
-    /// Makes a redundant write, to test whether writing works.
-    func probe() throws(SQLiteFailure) { try writeHands() }
-
     /// Where eviction was, in a database whose last row is `newest`.
     static func cursor(_ connection: Connection, newest: Int64) throws(SQLiteFailure) -> EvictionCursor {
         let border = try connection.integer("SELECT value FROM state WHERE name = 'probationID'")
@@ -72,7 +69,8 @@ extension EntityDatabase {
             border: (0...newest).contains(border) ? border : 0, hand: (0...newest).contains(hand) ? hand : 0)
     }
 
-    private func writeHands() throws(SQLiteFailure) {
+    /// Notes where eviction is. Where it has not moved the write is redundant, and shows whether writing works.
+    func writeHands() throws(SQLiteFailure) {
         for (name, row) in [("evictionID", cursor.hand), ("probationID", cursor.border)] {
             setState.bind(1, name)
             setState.bind(2, row)

@@ -78,11 +78,9 @@ package final class EntityWriter: ContentReader {
 
     /// Declares the content complete. The entity can be read from now on. Returns false if it is not stored.
     ///
-    /// - Parameters: values known only at the end, which replace those of `beginWrite`.
+    /// - Parameter head: instead of the one of `beginWrite`, if it is known only at the end.
     @discardableResult
-    package func finish(head: [UInt8]? = nil, expires: Timestamp?? = nil) -> Bool {
-        commit(head: head, expires: expires, length: expectedLength)
-    }
+    package func finish(head: [UInt8]? = nil) -> Bool { commit(head: head, length: expectedLength) }
 
     /// Declares the content complete.
     ///
@@ -90,20 +88,19 @@ package final class EntityWriter: ContentReader {
     ///   - content: the same octets in other pieces, which are retained anyway.
     ///   - head: instead of the one at the beginning.
     package func finish(sharing content: [ContentChunk], head: [UInt8]? = nil) -> Bool {
-        commit(head: head, expires: nil, length: expectedLength, sharing: content)
+        commit(head: head, length: expectedLength, sharing: content)
     }
 
     /// Declares that no more content follows, with fewer octets than expected: `head` says so.
-    package func finishCut(head: [UInt8]) -> Bool { commit(head: head, expires: nil, length: nil, isCut: true) }
+    package func finishCut(head: [UInt8]) -> Bool { commit(head: head, length: nil, isCut: true) }
 
     /// - Parameter length: the required length, if it is known.
     private func commit(
-        head: [UInt8]?, expires: Timestamp??, length: Int64?, isCut: Bool = false, sharing content: [ContentChunk] = []
+        head: [UInt8]?, length: Int64?, isCut: Bool = false, sharing content: [ContentChunk] = []
     ) -> Bool {
         var record = record
         if isCut { record.history.isVersion = false }
         if let head { record.head = head }
-        if let expires { record.expires = expires }
         switch end(length: length, sharing: content) {
         case .done: return true
         case .inline(let chunk, let held):

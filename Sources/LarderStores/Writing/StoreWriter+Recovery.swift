@@ -282,7 +282,7 @@ extension StoreWriter {
 
     /// Writes something, to test whether that works.
     private func probe(_ database: EntityDatabase) throws {
-        let effects = try database.transaction { () throws(SQLiteFailure) in try database.probe() }
+        let effects = try database.transaction { () throws(SQLiteFailure) in try database.writeHands() }
         settle(effects)
         _ = try segments.place(for: 1, limit: StoreSettings.segmentBytes(below: core.settings.diskLimit))
         let file = try core.files.makeSpoolFile()

@@ -244,6 +244,17 @@ package final class OriginWatch: Sendable {
 
     // MARK: The table
 
+    /// Forgets what is known under other TLS settings of services than `present`: nobody asks under them any more.
+    package func forget(allBut present: Set<UpstreamTLS>) {
+        for shard in shards where hasTrouble {
+            shard.withLock { healths in
+                let before = healths.count
+                healths = healths.filter { key, _ in key.tls.map(present.contains) ?? true }
+                noted.add(healths.count - before, ordering: .relaxed)
+            }
+        }
+    }
+
     private func shard(of key: Key) -> Lock<[Key: OriginHealth]> {
         shards[Int(UInt(bitPattern: key.hashValue) % UInt(Self.shardCount))]
     }

@@ -33,6 +33,7 @@ struct SettingsWarningsTests {
         Case("onChange: { webhook: \"http://hooks.test/a?key=b\" }", "onChange.webhook", "`hooks.test`", "unencrypted"),
         Case("onChange: { exec: [/nowhere/program, a] }", "onChange.exec", "`/nowhere/program`, which is not there"),
         Case("{ keyedByContent: true, methods: [GET] }", "keyedByContent", "without content"),
+        Case("query: { cmd: \"delete*\" }", "query", "`delete*`", "taken as it stands", "`regex`"),
     ])
     func `a block that cannot work is warned of, and read all the same`(_ row: Case) throws {
         let block = row.block.hasPrefix("{") ? row.block : "{ \(row.block) }"
@@ -47,7 +48,8 @@ struct SettingsWarningsTests {
     @Test(arguments: [
         "match: /users/*", "match: \"**\"", "match: https://api.test/v1/x", "match: https://*.test/x",
         "match: https://cdn.test/x", "host: api.test", "scheme: https", "methods: [GET, QUERY, PROPFIND]",
-        "match: /v11/users", "match: \"/a:b/*\"", "onChange: { webhook: \"http://hooks.test/a\" }",
+        "match: /v11/users", "query: { a: \"*\", b: null, c: d }", "match: \"/a:b/*\"",
+        "onChange: { webhook: \"http://hooks.test/a\" }",
         "onChange: { webhook: \"https://hooks.test/a?key=b\" }",
         "onChange: { webhook: \"http://localhost:8080/?a=b\" }",
         "onChange: { exec: /bin/sh }", "onChange: none",

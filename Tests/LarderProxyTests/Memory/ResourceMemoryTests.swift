@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
+import LarderIO
 import LarderRules
 import LarderTesting
 import Testing
@@ -273,6 +274,19 @@ struct ResourceMemoryTests {
         // Nothing older can come any more.
         memory.retire(load)
         #expect(!isSuperseded())
+    }
+
+    @Test func `of what only the store can hold, no more is remembered than of variants, and no content or fields`() {
+        guard case .started = memory.join(where: { _ in false }, orStart: { load() }) else { return }
+        for number in 0..<(2 * ResourceMemory.variantLimit) {
+            let large = Variant.variant(
+                "", fields: ["Vary": "X", "X-Large": String(repeating: "x", count: 8_192)],
+                request: ["X": "\(number)"], at: 2_000)
+            memory.forgetStoreRead(large.stored, since: memory.mark)
+        }
+        let remembered = memory.state.withLock { $0.storedAlone }
+        #expect(remembered.count == ResourceMemory.variantLimit)
+        #expect(remembered.last?.variance.selectors.first?.value == Array("31".utf8))
     }
 
     @Test func `the configuration is computed once for each version`() {

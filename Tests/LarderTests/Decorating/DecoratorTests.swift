@@ -416,18 +416,6 @@ private final class Gate: RequestDelegate {
     func cancelUnderlyingOperation() {}
     func repeated() -> any RequestDelegate { Gate() }
 
-    /// A request that ends with another one of its resource.
-    private final class Asking: RequestDelegate {
-        let ask: @Sendable () -> Request?
-        init(_ ask: @escaping @Sendable () -> Request?) { self.ask = ask }
-
-        func startUnderlyingOperation(_ completion: RequestCompletion) {
-            _ = ask()?.onCompletion { completion.complete($0) }
-        }
-        func cancelUnderlyingOperation() {}
-        func repeated() -> any RequestDelegate { self }
-    }
-
     @Test(
         arguments: [
             { resource, request in resource.loadIfNeeded() ?? request },
