@@ -11,8 +11,8 @@ import Testing
 /// What a program does with its service fails, instead of waiting, where no daemon comes or the daemon has ended.
 @Suite("Scenarios: programs without their daemon", .timeLimit(.minutes(2)))
 struct HostedEndScenarios {
-    /// A configuration whose program loads while it is asked for its service.
-    private static func settings(_ loads: Recorder<Request>) throws -> Settings {
+    /// A configuration whose program, with `loads`, loads while it is asked for its service.
+    private static func settings(_ loads: Recorder<Request>?) throws -> Settings {
         var settings = Settings()
         settings.listen = [.loopback(port: 0)]
         settings.threads = 1
@@ -21,15 +21,19 @@ struct HostedEndScenarios {
         shop.name = "shop"
         shop.baseURL = try BaseURL.read("http://127.0.0.1:1/").get()
         shop.declare = { service in
-            loads(service.resource("/load").load())
-            loads(service.resource("/request").request(.get))
+            if let loads { ask(service, loads) }
         }
         settings.services = [shop]
         return settings
     }
 
-    private static func expectErrors(_ loads: Recorder<Request>, count: Int) async {
-        #expect(loads.values.count == count)
+    private static func ask(_ service: Service, _ loads: Recorder<Request>) {
+        loads(service.resource("/load").load())
+        loads(service.resource("/request").request(.get))
+    }
+
+    private static func expectErrors(_ loads: Recorder<Request>) async {
+        #expect(loads.values.count == 2)
         for load in loads.values {
             if case .success = await load.response().response { Issue.record("\(load) is done by no daemon") }
         }
@@ -44,27 +48,26 @@ struct HostedEndScenarios {
         settings.sharedCache.key = Secret("0123456789abcdef")
         settings.sharedCache.caFile = "/nowhere/ca.pem"
         #expect(throws: (any Error).self) { try Daemon(settings: settings, logger: Self.logger) }
-        await Self.expectErrors(loads, count: 2)
+        await Self.expectErrors(loads)
     }
 
-    @Test func `a daemon that cannot listen leaves nobody waiting`() async throws {
-        let loads = Recorder<Request>()
-        var settings = try Self.settings(loads)
-        let taken = try ListeningSocket.tcp(.loopback(port: 0), count: 1)
-        settings.listen = [taken[0].address]
-        let daemon = try Daemon(settings: settings, logger: Self.logger)
-        await #expect(throws: (any Error).self) { try await daemon.proxy.start() }
-        await Self.expectErrors(loads, count: 2)
-    }
-
-    @Test(arguments: [false, true]) func `a daemon that has ended does nothing more`(hasStarted: Bool) async throws {
+    @Test func `a daemon that never starts leaves nobody waiting`() async throws {
         let loads = Recorder<Request>()
         let daemon = try Daemon(settings: try Self.settings(loads), logger: Self.logger)
-        if hasStarted { _ = try await daemon.proxy.start() }
         await daemon.proxy.drain()
-        let service = try #require(daemon.proxy.configuration.router.table.named("shop")).service
-        loads(service.resource("/after").load())
-        loads(service.resource("/afterwards").request(.get))
-        await Self.expectErrors(loads, count: 4)
+        await Self.expectErrors(loads)
+    }
+
+    @Test(arguments: [false, true]) func `a daemon that has ended does nothing more`(canListen: Bool) async throws {
+        var settings = try Self.settings(nil)
+        let taken = try ListeningSocket.tcp(.loopback(port: 0))
+        if !canListen { settings.listen = [taken[0].address] }
+        let daemon = try Daemon(settings: settings, logger: Self.logger)
+        let hasStarted = (try? await daemon.proxy.start()) != nil
+        #expect(hasStarted == canListen)
+        await daemon.proxy.drain()
+        let loads = Recorder<Request>()
+        Self.ask(try #require(daemon.proxy.configuration.router.table.named("shop")).service, loads)
+        await Self.expectErrors(loads)
     }
 }
