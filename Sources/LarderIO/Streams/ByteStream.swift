@@ -363,12 +363,9 @@ package final class ByteStream {
             let isAwaited = reader.isOccupied || watcher != nil
             if kinds & EV_CLOSED == 0, isAwaited, let onInputWhileWaiting, onInputWhileWaiting() {
                 // Consumed; the task keeps waiting.
-            } else if !inputChanged(.ready), let notify = onPeerClosed,
-                isPeerClosed && !outlastsHalfClose || isBroken(kinds)
-            {
+            } else if !inputChanged(.ready), isPeerClosed && !outlastsHalfClose || isBroken(kinds) {
                 shown.isPeerClosed = true
-                shown.onPeerClosed = nil
-                notify()
+                notifyPeerClosed()
             }
         }
         // A callback above may have closed the stream; then there is no writer left.
@@ -377,6 +374,16 @@ package final class ByteStream {
             if tls != nil { readerForRoom.end(.ready).resume() }
             writer.end(.ready).resume()
         }
+    }
+
+    private func notifyPeerClosed() { shown.onPeerClosed.take()?() }
+
+    /// A reader has all that it wants: `onPeerClosed` is called soon if the peer's side ended with the last of it, which
+    /// only the reader has been told.
+    package func readingHasEnded() {
+        guard onPeerClosed != nil, isPeerClosed && !outlastsHalfClose || hasBroken else { return }
+        shown.isPeerClosed = true
+        executor.later { [weak self] in self?.notifyPeerClosed() }
     }
 
     /// Whether the connection broke. libevent reports a reset as readable and writable, without EV_CLOSED.

@@ -47,7 +47,14 @@ final class TunnelRelay {
         if running == 0 { whenDone.take()?.resume() }
     }
 
-    /// Relays one direction until its end, which is relayed too; a broken side breaks the other.
+    /// Traffic in either direction keeps both alive.
+    private func keepAlive() {
+        client.setDeadline(after: idle)
+        upstream.setDeadline(after: idle)
+    }
+
+    /// Relays one direction until its end, which is relayed too; a broken side breaks the other, as what came of it would
+    /// look whole after an orderly end.
     private func pass(
         _ early: [UInt8], from source: ByteStream, to target: ByteStream, count add: (Int) -> Void
     ) async {
@@ -57,19 +64,23 @@ final class TunnelRelay {
             add(early.count)
             if !early.isEmpty { try await target.write(early) }
             while true {
-                // Traffic in either direction keeps both alive.
-                source.setDeadline(after: idle)
-                target.setDeadline(after: idle)
+                keepAlive()
                 let count = try await source.read(into: buffer)
                 guard count > 0 else { break }
+                keepAlive()
                 counters.add(.tunnelled, count)
                 add(count)
-                try await target.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+                do throws(IOError) {
+                    try await target.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+                } catch  where error.code != .timedOut {
+                    // What it sent before is still to be relayed; the other direction finds its end.
+                    return
+                }
             }
             target.shutdownWrite()
         } catch {
-            source.close()
-            target.close()
+            source.reset()
+            target.reset()
         }
     }
 }
