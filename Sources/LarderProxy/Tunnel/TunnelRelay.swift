@@ -73,7 +73,7 @@ final class TunnelRelay {
                 do throws(IOError) {
                     try await target.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
                 } catch  where error.code != .timedOut {
-                    // What it sent before is still to be relayed; the other direction finds its end.
+                    // The other direction still relays what it sent before, and finds its end.
                     return
                 }
             }
