@@ -37,7 +37,10 @@ extension ByteStream {
 
     /// A writer got rid of something.
     func renewDeadlines() {
-        if deadlines.isPatient { deadlines.moved(now: executor.monotonicNow()) }
+        guard deadlines.isPatient else { return }
+        let now = executor.monotonicNow()
+        deadlines.moved(now: now)
+        partner?.deadlines.putOff(now: now)
     }
 
     /// A writer that waits hears of what the peer takes only when much of the kernel's memory for it is free again.
@@ -63,7 +66,9 @@ extension ByteStream {
     private func deadlineTimerFired() {
         deadlineTimerDue = .max
         let now = executor.monotonicNow()
-        if deadlines.wantsLook(now: now) { _ = deadlines.looked(untaken: larder_unconfirmed(descriptor), now: now) }
+        if deadlines.wantsLook(now: now), deadlines.looked(untaken: larder_unconfirmed(descriptor), now: now) {
+            partner?.deadlines.putOff(now: now)
+        }
         let (isReadDue, isWriteDue) = (deadlines.read <= now, deadlines.write <= now)
         armDeadline(for: deadlines.next(after: now))
         if isReadDue { endReading(.timedOut) }

@@ -38,6 +38,8 @@ package final class ByteStream {
 
     /// When waits end with `.timedOut`.
     var deadlines = StreamDeadlines()
+    /// The other end of a tunnel: what moves at one of them puts off the deadlines of both.
+    package weak var partner: ByteStream?
     var deadlineTimer: Timer?
     /// When the timer checks the deadlines, or `.max`.
     var deadlineTimerDue = Int64.max
