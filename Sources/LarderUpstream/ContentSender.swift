@@ -6,7 +6,8 @@ import LarderIO
 /// Sends the content of a request while its response is awaited, and beside a response that begins before. Confined to its
 /// loop.
 ///
-/// While it waits for the client, silence of the origin does not count: it has nothing to answer.
+/// While it waits for the client, silence of the origin does not count: it has nothing to answer. Nor does that of one that
+/// takes the content slowly: it is its turn when it has all.
 final class ContentSender {
     private let connection: UpstreamConnection
     private let framing: BodyFraming
@@ -54,7 +55,7 @@ final class ContentSender {
 
     /// Begins to send; with a `delay`, only after `proceed` or when that time is up (RFC 9110 §10.1.1).
     func start(on loop: EventLoop, after delay: Duration?) {
-        connection.stream.setDeadline(after: silence)
+        connection.stream.setIdleDeadline(after: silence)
         if let delay {
             timer = loop.timerHere(after: delay) { [weak self] in self?.proceed() }
         } else {
@@ -91,7 +92,7 @@ final class ContentSender {
         hasBegun = !isStopped
         await sendAll()
         // The origin's turn.
-        if !isStopped { connection.stream.setDeadline(after: silence) }
+        if !isStopped { connection.stream.setIdleDeadline(after: silence) }
         hasEnded = true
         ended.fulfil(())
         onEnd?()
@@ -111,7 +112,7 @@ final class ContentSender {
                 return fail(error)
             }
             if isStopped { return }
-            connection.stream.setDeadline(after: silence)
+            connection.stream.setIdleDeadline(after: silence)
             if let fault = fault(in: chunk) { return fail(UpstreamError.content(fault)) }
             do throws(IOError) {
                 try await send(chunk)

@@ -205,7 +205,7 @@ final class UpstreamConnection {
         while !decoder.isComplete {
             if let chunk = try takeContent(&decoder) { return chunk }
             if decoder.isComplete { break }
-            stream.setDeadline(after: silence())
+            stream.setIdleDeadline(after: silence())
             let input = try await receive()
             guard input.count > 0 else {
                 try decoder.finish()

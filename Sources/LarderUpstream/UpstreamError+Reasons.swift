@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import LarderHTTP
 import LarderIO
 
@@ -125,6 +126,14 @@ extension UpstreamError {
         if let cause = cause as? IOError { return cause.code == .nameNotFound }
         // Only a parent's has no cause.
         return code == .destinationUnavailable
+    }
+
+    /// Whether this machine lacks the network, rather than the way to one host: a client can name as many hosts that do not
+    /// answer as it likes.
+    var isLocal: Bool {
+        if code == .dnsError || code == .dnsTimeout { return true }
+        guard code == .destinationUnavailable, let number = (cause as? IOError)?.errno else { return false }
+        return number == ENETUNREACH || number == ENETDOWN
     }
 
     private static func authorizationLacks(_ detail: String) -> UpstreamError {

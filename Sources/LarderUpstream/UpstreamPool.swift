@@ -143,7 +143,7 @@ package final class UpstreamPool {
                 if head.status == 100 { sender?.proceed() }
                 try await request.onInterim(head)
                 // Until the content is sent, its sender knows whose turn it is.
-                if sender?.isComplete ?? true { connection.stream.setDeadline(after: settings.silenceTimeout) }
+                if sender?.isComplete ?? true { connection.stream.setIdleDeadline(after: settings.silenceTimeout) }
                 continue
             }
             if head.status == 407, let parent = connection.forwarder {

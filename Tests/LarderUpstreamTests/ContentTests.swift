@@ -149,6 +149,49 @@ struct ContentTests {
         }
     }
 
+    @Test(arguments: [2, 32])
+    func `an origin that takes content slowly is not silent before it has all`(pieces: Int) async throws {
+        try await Fixture.run { test in
+            let piece = 64 << 10
+            let source = Source([String(repeating: "x", count: pieces * piece)])
+            let answer = test.send(try post(source.content(.length(UInt64(pieces * piece)))))
+            let origin = try await test.accept()
+            _ = try await origin.head()
+            func pass(seconds: Int) async {
+                await test.settle()
+                for _ in 0..<seconds / 5 {
+                    test.time.advance(by: .seconds(5))
+                    await test.settle()
+                }
+            }
+            for _ in 0..<pieces {
+                await pass(seconds: 45)
+                try #require(try await origin.octets(piece).utf8.count == piece)
+            }
+            // Now it has all.
+            await pass(seconds: 45)
+            try await origin.send(Self.ok)
+            #expect(try await answer.value().get().text() == "ok")
+        }
+    }
+
+    @Test(arguments: [2, 32])
+    func `an origin that takes none of the content is given up`(pieces: Int) async throws {
+        try await Fixture.run { test in
+            let count = pieces * 64 << 10
+            let source = Source([String(repeating: "x", count: count)])
+            let answer = test.send(try post(source.content(.length(UInt64(count)))))
+            _ = try await test.accept()
+            await test.settle()
+            for _ in 0..<5 {
+                test.time.advance(by: .seconds(10))
+                await test.settle()
+            }
+            let failure = await test.failure(at: .seconds(10)) { _ = try await answer.value().get() }
+            #expect(failure == .responseTimeout)
+        }
+    }
+
     @Test func `an origin that works on content and says so is not silent`() async throws {
         try await Fixture.run { test in
             let source = Source(["ab"])

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import LarderHTTP
 import LarderIO
 import LarderRules
@@ -153,7 +154,7 @@ struct OriginWatchTests {
 
     @Test(arguments: ["PRIVATE-TOKEN", "X-Auth-Token", "DPoP", "X-Api-Key-Id"] as [FieldName])
     func `a quota is that of the credential, whatever its field is called`(field: FieldName) {
-        var bench = Bench()
+        let bench = Bench()
         func request(_ user: String) -> UpstreamRequest {
             var request = bench.request()
             request.head.fields.append(field, user)
@@ -256,6 +257,45 @@ struct OriginWatchTests {
         #expect(bench.events.values.last == .networkBack)
     }
 
+    @Test func `addresses that do not answer take the network from nobody whose origin did within a minute`() {
+        var bench = Bench()
+        func failThrice(_ code: UpstreamError.Code) {
+            for host in ["a.example", "b.example", "c.example"] { bench.fail(bench.request(host), code) }
+        }
+        bench.answer(bench.request())
+        bench.now += 59_000_000_000
+        failThrice(.connectionTimeout)
+        #expect(!bench.watch.isNetworkLost)
+        bench.answer(bench.request("localhost"))
+        bench.now += 1_000_000_000
+        failThrice(.connectionTimeout)
+        #expect(bench.watch.isNetworkLost)
+    }
+
+    @Test(arguments: [(ENETUNREACH, true), (EHOSTUNREACH, false)])
+    func `a machine without a way out has lost the network within seconds, not so one that lacks the way to a host`(
+        number: Int32, isLost: Bool
+    ) {
+        var bench = Bench()
+        let error = UpstreamError.connecting(IOError(errno: number, operation: "connect"), to: "it")
+        bench.answer(bench.request())
+        bench.now += 4_000_000_000
+        for host in ["a.example", "b.example", "c.example"] { bench.fail(bench.request(host), error) }
+        #expect(!bench.watch.isNetworkLost)
+        bench.now += 1_000_000_000
+        for host in ["a.example", "b.example", "c.example"] { bench.fail(bench.request(host), error) }
+        #expect(bench.watch.isNetworkLost == isLost)
+    }
+
+    @Test func `a host with many ports is one that does not answer`() {
+        let bench = Bench()
+        for port: UInt16 in 80...90 {
+            let origin = Origin(scheme: .https, host: "a.example", port: port)
+            bench.fail(UpstreamRequest(origin: origin, head: bench.request().head), .connectionTimeout)
+        }
+        #expect(!bench.watch.isNetworkLost)
+    }
+
     @Test func `an answer that there is no such name, or a parent's, does not lose the network`() {
         let bench = Bench()
         let unknown = UpstreamError.connecting(
@@ -297,6 +337,7 @@ struct OriginWatchTests {
         bench.answer(bench.request())
         #expect(!isDue("api.example"))
 
+        bench.now += 60_000_000_000
         for host in ["a.example", "b.example", "c.example"] { bench.fail(bench.request(host), .dnsError) }
         #expect(!isDue("d.example"))
         bench.now += 1_000_000_000

@@ -48,7 +48,7 @@ extension ByteStream {
         var parts = parts
         var left = parts.count
         while try !tryWrite(&parts) {
-            if parts.count < left { renewWriteDeadline() }
+            if parts.count < left { renewDeadlines() }
             left = parts.count
             try await waitToWrite("write")
         }

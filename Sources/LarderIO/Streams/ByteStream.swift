@@ -36,16 +36,13 @@ package final class ByteStream {
     var isWriting: Bool { writer.isOccupied || writerForInput.isOccupied }
     private var isReading: Bool { reader.isOccupied || readerForRoom.isOccupied || watcher != nil }
 
-    /// When waits end with `.timedOut`, in monotonic nanoseconds of the loop's clock.
-    private var readDeadline = Int64.max
-    private var writeDeadline = Int64.max
-    /// How long the peer may take nothing, where that is what the deadline is about.
-    private var writePatience: Duration?
-    /// The octets that the kernel had for the peer when a writer began to wait, or later.
-    private var untaken: Int32 = 0
-    private var deadlineTimer: Timer?
+    /// When waits end with `.timedOut`.
+    var deadlines = StreamDeadlines()
+    /// The other end of a tunnel: what moves at one of them puts off the deadlines of both.
+    package weak var partner: ByteStream?
+    var deadlineTimer: Timer?
     /// When the timer checks the deadlines, or `.max`.
-    private var deadlineTimerDue = Int64.max
+    var deadlineTimerDue = Int64.max
 
     /// The TLS session on this socket, if there is one.
     var tls: TLSSession?
@@ -91,7 +88,7 @@ package final class ByteStream {
         isReadable = true
     }
 
-    private func reachable() -> Callee<ByteStream> {
+    func reachable() -> Callee<ByteStream> {
         let found = callee ?? Callee(self)
         callee = found
         return found
@@ -177,12 +174,12 @@ package final class ByteStream {
         endWriting(end)
     }
 
-    private func endReading(_ end: WaitEnd) {
+    func endReading(_ end: WaitEnd) {
         inputChanged(end)
         readerForRoom.end(end).resume()
     }
 
-    private func endWriting(_ end: WaitEnd) {
+    func endWriting(_ end: WaitEnd) {
         writer.end(end).resume()
         writerForInput.end(end).resume()
     }
@@ -233,78 +230,11 @@ package final class ByteStream {
 
     // MARK: Waiting
 
-    /// Makes reads and writes that are pending, or begin to wait later, fail with `.timedOut` once `duration` has
-    /// passed; nil removes the deadline. Moving it costs a store.
-    package func setDeadline(after duration: Duration?) { setDeadline(at: instant(after: duration)) }
-
-    /// The same for reads alone; writes keep theirs.
-    package func setReadDeadline(after duration: Duration?) {
-        readDeadline = instant(after: duration)
-        armDeadline(for: readDeadline)
-    }
-
-    /// The same for writes alone, where it begins anew if the peer has taken something until then: one that is slow, and
-    /// takes something all the time, refuses nothing. Reads keep theirs.
-    package func setWriteDeadline(after duration: Duration?) {
-        writePatience = duration
-        writeDeadline = instant(after: duration)
-        armDeadline(for: writeDeadline)
-    }
-
-    func renewWriteDeadline() {
-        if let writePatience { setWriteDeadline(after: writePatience) }
-    }
-
-    /// Whether the peer has taken some of what the kernel has for it since the last time. A writer that waits hears of
-    /// that only when much of the kernel's memory for it is free again.
-    private func peerHasTaken() -> Bool {
-        let before = untaken
-        untaken = larder_unconfirmed(descriptor)
-        return untaken < before
-    }
-
-    /// Sets both for an instant in monotonic nanoseconds of the loop's clock; `.max` is never.
-    package func setDeadline(at instant: Int64) {
-        readDeadline = instant
-        writeDeadline = instant
-        writePatience = nil
-        armDeadline(for: instant)
-    }
-
-    private func instant(after duration: Duration?) -> Int64 {
-        duration.map { executor.monotonicNow().advanced(by: $0) } ?? .max
-    }
-
-    private func armDeadline(for instant: Int64) {
-        guard isOpen, instant != .max else { return }
-        // One timer for the stream's life, moved only to an earlier instant: when it fires too early it is set again. A
-        // deadline that moves with every request does not touch the timer.
-        if deadlineTimerDue <= instant { return }
-        let timer = deadlineTimer ?? deadlineTimer(calling: reachable())
-        deadlineTimer = timer
-        deadlineTimerDue = instant
-        timer.arm(at: instant)
-    }
-
-    private func deadlineTimer(calling callee: Callee<ByteStream>) -> Timer {
-        Timer(on: executor) { callee.target()?.deadlineTimerFired() }
-    }
-
-    private func deadlineTimerFired() {
-        deadlineTimerDue = .max
-        let now = executor.monotonicNow()
-        if writeDeadline <= now, writePatience != nil, peerHasTaken() { renewWriteDeadline() }
-        let (isReadDue, isWriteDue) = (readDeadline <= now, writeDeadline <= now)
-        armDeadline(for: min(isReadDue ? .max : readDeadline, isWriteDue ? .max : writeDeadline))
-        if isReadDue { endReading(.timedOut) }
-        if isWriteDue { endWriting(.timedOut) }
-    }
-
     /// Suspends until the stream is readable.
     func waitToRead(_ operation: StaticString) async throws(IOError) {
         let needsRoom = tls?.readNeedsRoom == true
         if needsRoom ? isWritable : isReadable { return }
-        try checkMayWait(operation, until: readDeadline)
+        try checkMayWait(operation, until: deadlines.read)
         guard !isReading else { throw contention(operation) }
         if needsRoom, readerForRoom.arrive() {
             try check(await withUnsafeContinuation { readerForRoom.suspended($0).resume() }, operation)
@@ -317,9 +247,9 @@ package final class ByteStream {
     func waitToWrite(_ operation: StaticString) async throws(IOError) {
         let needsInput = tls?.writeNeedsInput == true
         if needsInput ? isReadable : isWritable { return }
-        try checkMayWait(operation, until: writeDeadline)
+        try checkMayWait(operation, until: deadlines.write)
         guard !isWriting else { throw contention(operation) }
-        if writePatience != nil { untaken = larder_unconfirmed(descriptor) }
+        noteUntaken()
         if needsInput, writerForInput.arrive() {
             try check(await withUnsafeContinuation { writerForInput.suspended($0).resume() }, operation)
         } else if writer.arrive() {

@@ -25,6 +25,8 @@ final class TunnelRelay {
         self.idle = idle
         self.counters = counters
         self.buffers = buffers
+        client.partner = upstream
+        upstream.partner = client
     }
 
     func run(on loop: EventLoop) async {
@@ -49,8 +51,8 @@ final class TunnelRelay {
 
     /// Traffic in either direction keeps both alive.
     private func keepAlive() {
-        client.setDeadline(after: idle)
-        upstream.setDeadline(after: idle)
+        client.setIdleDeadline(after: idle)
+        upstream.setIdleDeadline(after: idle)
     }
 
     /// Relays one direction until its end, which is relayed too; a broken side breaks the other, as what came of it would
@@ -73,7 +75,7 @@ final class TunnelRelay {
                 do throws(IOError) {
                     try await target.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
                 } catch  where error.code != .timedOut {
-                    // Octets that it sent before are still to be relayed; the other direction finds its end.
+                    // The other direction still relays what it sent before, and finds its end.
                     return
                 }
             }

@@ -55,6 +55,8 @@ package final class OriginWatch: Sendable {
     private let noted = Atomic<Int>(0)
     private let network = Lock(Circuit())
     private let isNetworkDoubtful = Atomic<Bool>(false)
+    /// When an origin elsewhere answered last, to the second.
+    private let lastAnswer = Atomic<Int64>(.min / 2)
     private let notify: @Sendable (Event) -> Void
 
     package init(notify: @escaping @Sendable (Event) -> Void = { _ in }) {
@@ -89,7 +91,7 @@ package final class OriginWatch: Sendable {
     package func answered(
         _ request: UpstreamRequest, status: Status, pause: Duration?, ticket: Ticket, limits: BreakerLimits, now: Int64
     ) {
-        if isNetworkDoubtful.load(ordering: .relaxed) { networkAnswered(request.origin) }
+        networkAnswered(request.origin, now: now)
         let isTrouble = pause == nil && (status == 502 || status == 503 || status == 504)
         guard isTrouble || pause != nil || noted.load(ordering: .relaxed) > 0 else { return }
         if isTrouble {
@@ -193,7 +195,7 @@ package final class OriginWatch: Sendable {
 
     // MARK: The network
 
-    /// Three different unreachable origins in a row are no accident.
+    /// Three different unreachable hosts in a row are no accident.
     private static let networkLimits: BreakerLimits = {
         var limits = BreakerLimits()
         limits.failures = 3
@@ -201,20 +203,30 @@ package final class OriginWatch: Sendable {
         return limits
     }()
 
+    /// For how long an answer proves that the network works: a minute against hosts that do not answer, and seconds against
+    /// signs that this machine has lost its network.
+    private static func proof(against error: UpstreamError) -> Duration { .seconds(error.isLocal ? 5 : 60) }
+
     private func networkFailed(_ origin: Origin, _ error: UpstreamError, now: Int64) {
         // A refusal proves that the network works.
         guard !origin.isLoopback, !error.isAnswer,
-            [.dnsError, .dnsTimeout, .destinationUnavailable, .connectionTimeout].contains(error.code)
+            [.dnsError, .dnsTimeout, .destinationUnavailable, .connectionTimeout].contains(error.code),
+            now >= lastAnswer.load(ordering: .relaxed).advanced(by: Self.proof(against: error))
         else { return }
         let changed = network.withLock {
-            $0.failed(subject: origin.hashValue, probe: nil, now: now, limits: Self.networkLimits)
+            $0.failed(subject: origin.host.hashValue, probe: nil, now: now, limits: Self.networkLimits)
         }
         isNetworkDoubtful.store(true, ordering: .relaxed)
         if changed == .opened { notify(.networkLost(error: "\(error)")) }
     }
 
-    private func networkAnswered(_ origin: Origin) {
-        guard !origin.isLoopback else { return }
+    private func networkAnswered(_ origin: Origin, now: Int64) {
+        let isDoubtful = isNetworkDoubtful.load(ordering: .relaxed)
+        // Loops would get in each other's way with a store for each answer.
+        let isNews = now >= lastAnswer.load(ordering: .relaxed).advanced(by: .seconds(1))
+        guard isDoubtful || isNews, !origin.isLoopback else { return }
+        lastAnswer.store(now, ordering: .relaxed)
+        guard isDoubtful else { return }
         let changed = network.withLock { circuit in
             isNetworkDoubtful.store(false, ordering: .relaxed)
             return circuit.answered()
