@@ -20,11 +20,12 @@ function showFigures(status) {
   $("state").textContent = status.offline.mode === "on" ? "offline" : status.state;
   $("state").className = "badge " + (status.state === "serving" && status.offline.mode !== "on" ? "good" : "bad");
   $("uptime").textContent = "up " + span(status.uptimeSeconds);
-  $("hit-ratio").textContent = percent(status.hitRatio);
+  const isAsked = served + r.miss + r.error > 0;
+  $("hit-ratio").textContent = isAsked ? percent(status.hitRatio) : "–";
   $("hit-note").textContent = "since the start: " + count(served) + " of " + count(served + r.miss + r.error) + " requests";
   $("rate-note").textContent = count(all) + " in all, " + count(status.connections.open) + " connections";
   $("saved").textContent = bytes(status.bytes.saved);
-  $("saved-note").textContent = percent(status.byteHitRatio) + " of " + bytes(status.bytes.sent) + " sent to clients";
+  $("saved-note").textContent = status.bytes.sent ? percent(status.byteHitRatio) + " of " + bytes(status.bytes.sent) + " sent to clients" : "nothing sent yet";
   for (const [name, from] of [["hit", "hits"], ["load", "loads"]]) {
     const { p50, p99 } = status.latencyMilliseconds[from];
     $(name + "-latency").textContent = latency(p50 / 1000);
