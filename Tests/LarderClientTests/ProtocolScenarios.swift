@@ -476,6 +476,24 @@ struct ProtocolScenarios {
         }
     }
 
+    /// The break is usually told to the direction that writes to the origin; the other one reads an end in good order.
+    @Test func `a tunnel's break that a writer finds does not look whole either`() async throws {
+        try await Scenario.run({ settings, _ in settings.threads = 1 }) { (scene) async throws in
+            let client = try await scene.client(isHeld: true)
+            try await client.send("CONNECT \(scene.origin.authority) HTTP/1.1", "Host: \(scene.origin.authority)")
+            try await client.send("GET /through HTTP/1.1", "Host: y")
+            let request = try await scene.origin.request()
+            // More than the kernel takes for a client that does not read.
+            let sending = Task { try? await request.write(String(repeating: "x", count: 20_000_000)) }
+            for _ in 0..<500 { await scene.proxy.settle() }
+            await request.reset()
+            for _ in 0..<50 { try? await client.write("more") }
+            client.release()
+            #expect(try await client.end() == .reset)
+            await sending.value
+        }
+    }
+
     @Test func `a tunnel in which nothing moves is closed`() async throws {
         try await Scenario.run({ settings, _ in settings.timeouts.tunnelIdle = .seconds(4) }) { (scene) async throws in
             let client = try await scene.client()

@@ -52,6 +52,20 @@ struct RenewalScenarios {
         #expect(await variables.set([("password", Secret(user))], at: scene.proxy.now) == ["password"])
     }
 
+    @Test func `a refusal that breaks off, and for which there is no new token, is no answer`() async throws {
+        try await VariableScenarios.run(
+            token: "old", block: { VariableScenarios.refresh(&$0) }
+        ) { (scene) async throws in
+            let client = try await scene.client()
+            try await client.get(scene.url("/a"))
+            let refused = try await scene.origin.request()
+            try await refused.write("HTTP/1.1 401 X\r\nContent-Length: 100\r\n\r\nno!")
+            await refused.close()
+            try await scene.origin.request().reply(500, content: "no token")
+            #expect(try await client.response().status == 502)
+        }
+    }
+
     @Test func `a redirect that comes for a renewed token is followed with that`() async throws {
         try await VariableScenarios.run(
             token: "old",

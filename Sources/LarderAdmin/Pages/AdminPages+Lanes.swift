@@ -80,9 +80,10 @@ extension AdminPages {
         if case .replay = options.recordingUse { options.isOffline = true }
         let now = proxy.now
         if options.opensAll { _ = try await walkers.run { try proxy.interception.makeAuthority(now: now) } }
+        let wantsDoor = try flag("door")
         let lane = proxy.lanes.open(options, at: now)
         var door = JSONValue.null
-        if try flag("door"), let user {
+        if wantsDoor, let user {
             do {
                 door = .string("\(try await proxy.openDoor(of: lane, for: user))")
             } catch {

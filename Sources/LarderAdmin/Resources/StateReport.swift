@@ -88,7 +88,7 @@ struct StateReport {
         }
         if variant.isOverride { data["isOverride"] = true }
         if variant.isWritten { data["isWritten"] = true }
-        // That is for nobody who may only read.
+        // Readers of a stream need not have the credential that selects it.
         let withContent = withContent && !stored.variance.isByCredential
         if withContent, let content = StateReport.content(of: variant) { data["content"] = content }
         return data

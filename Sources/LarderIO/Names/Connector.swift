@@ -6,6 +6,8 @@ import Glibc
 package final class Connector {
     /// How long to wait for an address before the next is tried as well (RFC 8305 §5).
     package static let pause = Duration.milliseconds(250)
+    /// How long to wait for the addresses of the slower family where those of the other fail.
+    private static let patience = Duration.seconds(3)
 
     package let resolver: Resolver
     private let executor: LoopExecutor
@@ -32,10 +34,11 @@ package final class Connector {
         let first = try await resolver.addresses(of: host, port: port, until: deadline, abort: abort)
         do throws(IOError) {
             return try await race(to: first.addresses, of: host, allow, deadline: deadline, abort)
-        } catch  where !first.areAll && abort?.isAborted != true && executor.monotonicNow() < deadline {
+        } catch  where !first.areAll && error.code != .permissionDenied && abort?.isAborted != true {
             // A machine may reach the addresses of one family alone, which is the slower one to become known here.
+            let patience = min(deadline, executor.monotonicNow().advanced(by: Self.patience))
             let all = try? await resolver.addresses(
-                of: host, port: port, needsAll: true, until: deadline, abort: abort)
+                of: host, port: port, needsAll: true, until: patience, abort: abort)
             let others = all?.addresses.filter { !first.addresses.contains($0) } ?? []
             guard !others.isEmpty else { throw error }
             return try await race(to: others, of: host, allow, deadline: deadline, abort)

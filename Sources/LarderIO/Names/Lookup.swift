@@ -134,6 +134,12 @@ final class Lookup {
         waiting = []
     }
 
+    /// Whether it goes on for callers that may come.
+    var isSpare: Bool { early != nil && waiting.isEmpty }
+
+    /// Ends it with what it has found.
+    func endSpare() { if isSpare { succeed() } }
+
     /// Another caller.
     func join(_ caller: Caller) {
         if let early, !caller.needsAll { return caller.continuation.resume(returning: .success(early)) }
@@ -154,7 +160,7 @@ final class Lookup {
         timer.arm(at: deadline)
     }
 
-    /// A caller waits no longer; if none was given anything, nothing is looked up without any.
+    /// A caller waits no longer. Without any the look-up ends, unless some have the addresses of one family already.
     func leave(_ number: UInt64, _ error: IOError) {
         guard let index = waiting.firstIndex(where: { $0.number == number }) else { return }
         waiting.remove(at: index).continuation.resume(returning: .failure(error))

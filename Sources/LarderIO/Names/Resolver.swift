@@ -22,7 +22,7 @@ package final class Resolver {
         package var timeout = Duration.seconds(5)
         /// The longest lifetime of a cached answer; the servers may set a shorter one.
         package var lifetime = Duration.seconds(30)
-        /// The lifetime of the answer that a name does not exist, and of one that a family of addresses is missing from.
+        /// The lifetime of the answer that a name does not exist, and of an answer without one family of addresses.
         package var negativeLifetime = Duration.seconds(1)
         package var names = 512
         package var lookups = 256
@@ -116,6 +116,9 @@ package final class Resolver {
         if let answer = answers[name], answer.expires > now { return answer.result }
         return await withUnsafeContinuation { continuation in
             lastCaller += 1
+            if lookups[name] == nil, lookups.count >= limits.lookups {
+                lookups.values.first(where: \.isSpare)?.endSpare()
+            }
             let caller = Lookup.Caller(number: lastCaller, needsAll: needsAll, continuation: continuation)
             if let lookup = lookups[name] {
                 lookup.join(caller)

@@ -48,6 +48,14 @@ extension ByteStream {
         if deadlines.isPatient { deadlines.beganToWait(untaken: larder_unconfirmed(descriptor)) }
     }
 
+    /// Puts off the deadlines, and those of the other end of a tunnel, if the peer has taken something.
+    private func look(now: Int64) {
+        guard isOpen, deadlines.wantsLook(now: now),
+            deadlines.looked(untaken: larder_unconfirmed(descriptor), now: now)
+        else { return }
+        partner?.deadlines.putOff(now: now)
+    }
+
     private func armDeadline(for instant: Int64) {
         guard isOpen, instant != .max else { return }
         // One timer for the stream's life, moved only to an earlier instant: when it fires too early it is set again. A
@@ -66,9 +74,8 @@ extension ByteStream {
     private func deadlineTimerFired() {
         deadlineTimerDue = .max
         let now = executor.monotonicNow()
-        if deadlines.wantsLook(now: now), deadlines.looked(untaken: larder_unconfirmed(descriptor), now: now) {
-            partner?.deadlines.putOff(now: now)
-        }
+        look(now: now)
+        if deadlines.read <= now || deadlines.write <= now { partner?.look(now: now) }
         let (isReadDue, isWriteDue) = (deadlines.read <= now, deadlines.write <= now)
         armDeadline(for: deadlines.next(after: now))
         if isReadDue { endReading(.timedOut) }

@@ -34,13 +34,11 @@ final class InboundSender {
     /// Whether each of them may be kept, so that the response may be.
     var redirectsAreKept = true
     /// Whether the response was obtained with another credential than the request started with.
-    var hasRenewed: Bool { renewedService != nil }
-    /// The service with that credential; nil before.
-    private var renewedService: RoutedService?
-    var currentService: RoutedService { renewedService ?? service }
-    var currentConfiguration: EffectiveConfiguration {
-        renewedService?.configuration(for: uri, method: .get) ?? configuration
-    }
+    var hasRenewed: Bool { renewal != nil }
+    /// The service and its configuration with that credential; nil before.
+    private var renewal: (service: RoutedService, configuration: EffectiveConfiguration)?
+    var currentService: RoutedService { renewal?.service ?? service }
+    var currentConfiguration: EffectiveConfiguration { renewal?.configuration ?? configuration }
     /// How many times the request was sent, not counting repetitions with a new credential.
     private var attempts = 1
 
@@ -206,17 +204,27 @@ final class InboundSender {
         else { return nil }
         // The refusal is read first: connections still carrying one would leave none for the refresh.
         response.giveUpRequest()
-        // One that breaks off has said what it had to say.
-        let isRead = try? await response.readAhead(upTo: InboundSender.discardLimit)
-        guard isRead != false else { return nil }
+        var failure: (any Error)?
+        do {
+            guard try await response.readAhead(upTo: InboundSender.discardLimit) else { return nil }
+        } catch {
+            // A refusal that breaks off has said what it had to say, but is nothing to answer clients with.
+            failure = error
+        }
+        if let renewed = try await renewed(request, by: rule) { return renewed }
+        if let failure { throw failure }
+        return nil
+    }
+
+    private func renewed(_ request: UpstreamRequest, by rule: RefreshRule) async throws -> UpstreamRequest? {
         let refresher = TokenRefresher(context: context, service: service, rule: rule)
         guard await refresher.renew(), let current = refresher.current else { return nil }
         if request.abort.isAborted { throw ClientGone() }
         // A write that began as one user's is not another's.
         guard request.head.method.isSafe || refresher.isSameOwner(in: current) else { return nil }
-        renewedService = current
-        var request = request
         let configuration = current.configuration(for: uri, method: request.head.method)
+        renewal = (current, configuration)
+        var request = request
         configuration.apply(to: &request.head.fields)
         return request
     }

@@ -112,7 +112,7 @@ package final class Interception: Sendable {
             state.context = context
             return context
         }
-        return (context, try await leaves.leaf(for: host, by: authority, generation, now: now.seconds))
+        return (context, try await leaves.leaf(for: host, by: authority, generation: generation, now: now.seconds))
     }
 
     /// Why a configured host is not intercepted for a client; nil if it is.

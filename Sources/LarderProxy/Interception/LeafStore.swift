@@ -42,7 +42,7 @@ package final class LeafStore: Sendable {
     ///   - now: seconds since 1970.
     /// - Throws: when it cannot be issued, or too many callers wait.
     package func leaf(
-        for host: String, by authority: LocalAuthority, _ generation: Int, now: Int64
+        for host: String, by authority: LocalAuthority, generation: Int, now: Int64
     ) async throws -> LeafCertificate {
         if let leaf = kept(host, by: authority, now: now) { return leaf }
         guard await first.begin(host) else {

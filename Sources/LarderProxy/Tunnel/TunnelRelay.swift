@@ -17,6 +17,8 @@ final class TunnelRelay {
     /// Octets relayed to the client.
     private(set) var sentToClient = 0
     private var running = 2
+    /// Whether a side takes no more.
+    private var isBroken = false
     private var whenDone: UnsafeContinuation<Void, Never>?
 
     init(client: ByteStream, upstream: ByteStream, idle: Duration, counters: LoopCounters, buffers: BufferPool) {
@@ -75,11 +77,17 @@ final class TunnelRelay {
                 do throws(IOError) {
                     try await target.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
                 } catch  where error.code != .timedOut {
-                    // The other direction still relays what it sent before, and finds its end.
+                    // The other direction still relays what the target sent before it broke.
+                    isBroken = true
                     return
                 }
             }
+            // After an error has been told to a writer, readers find an orderly end.
+            guard !isBroken else { throw IOError(.connectionReset, operation: "relay") }
             target.shutdownWrite()
+        } catch let error as IOError where error.code == .timedOut {
+            source.close()
+            target.close()
         } catch {
             source.reset()
             target.reset()
