@@ -175,14 +175,10 @@ extension Storability {
             return target.resolving(location) == target
         }
 
-        /// A part is useful only to recipients that know which part it is (RFC 9110 §15.3.7). One that is not as long as
-        /// that is incomplete, or another one.
+        /// A part is useful only to recipients that know which part it is (RFC 9110 §15.3.7).
         private var isReadablePart: Bool {
             guard request.fields.contains(.range) else { return false }
-            if case .range(let range, _) = ContentRange(response.fields) {
-                guard let length = try? BodyFraming.contentLength(response.fields) else { return true }
-                return length == UInt64(range.count)
-            }
+            if case .range = ContentRange(response.fields) { return true }
             guard !response.fields.contains(.contentRange) else { return false }
             return response.fields.withFirst(.contentType) {
                 $0.count >= 20 && UnsafeRawBufferPointer(rebasing: $0[..<20]).isFolded("multipart/byteranges")

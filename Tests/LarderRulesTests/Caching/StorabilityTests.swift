@@ -163,14 +163,6 @@ struct StorabilityTests {
             "a part that lies", Input(request: ranged, response: .status(206, fresh, "Content-Range: bytes 0-99999/5")),
             .doNotStore(.contentRange)),
         Case(
-            "a part of its length",
-            Input(request: ranged, response: .status(206, fresh, "Content-Range: bytes 0-4/10", "Content-Length: 5")),
-            .store(.explicit(.maxAge), .durable)),
-        Case(
-            "a part of another length",
-            Input(request: ranged, response: .status(206, fresh, "Content-Range: bytes 0-4/10", "Content-Length: 3")),
-            .doNotStore(.contentRange)),
-        Case(
             "a part in other units",
             Input(request: ranged, response: .status(206, fresh, "Content-Range: lines 0-4/5")),
             .doNotStore(.contentRange)),
