@@ -410,7 +410,8 @@ struct RenewalScenarios {
             let refresh = try await scene.origin.request()
             try await refresh.wire.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
             for _ in 0..<31 {
-                try await refresh.wire.write(" ")
+                // It may have been given up before the last of them.
+                try? await refresh.wire.write(" ")
                 scene.advance(.seconds(1))
             }
             #expect(try await client.response().status == 401)
