@@ -43,11 +43,8 @@ extension AdminPages {
         let partition = partition(of: subject, fields, for: request)
         let variant = await versions(of: subject, fields, in: partition, configuration, proxy, readable: number)
             .first { $0.number == number }?.variant
-        let variance = variant?.stored.variance
-        guard variance?.isByCredential != true || variance?.matches(fields) == true || mayChange(request, proxy) else {
-            return nil
-        }
-        return variant
+        guard let variance = variant?.stored.variance else { return nil }
+        return !variance.isByCredential || variance.matches(fields) || mayChange(request, proxy) ? variant : nil
     }
 
     /// Versions of a resource that the configuration answers itself are for those who may make changes: clients do not

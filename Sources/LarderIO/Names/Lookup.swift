@@ -98,7 +98,8 @@ final class Lookup {
         for caller in served { caller.continuation.resume(returning: .success(early)) }
     }
 
-    private func succeed() {
+    /// Ends it with what it has found.
+    func succeed() {
         let lifetime = questions.filter { !$0.addresses.isEmpty }.map(\.lifetime).min() ?? .zero
         let areKnown = questions.allSatisfy(\.isSettled)
         conclude(.success(HostAddresses(addresses: addresses, areAll: true)), areKnown ? lifetime : nil)
@@ -136,9 +137,6 @@ final class Lookup {
 
     /// Whether it goes on for callers that may come.
     var isSpare: Bool { early != nil && waiting.isEmpty }
-
-    /// Ends it with what it has found.
-    func endSpare() { if isSpare { succeed() } }
 
     /// Another caller.
     func join(_ caller: Caller) {

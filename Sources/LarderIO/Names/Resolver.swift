@@ -117,7 +117,7 @@ package final class Resolver {
         return await withUnsafeContinuation { continuation in
             lastCaller += 1
             if lookups[name] == nil, lookups.count >= limits.lookups {
-                lookups.values.first(where: \.isSpare)?.endSpare()
+                lookups.values.first(where: \.isSpare)?.succeed()
             }
             let caller = Lookup.Caller(number: lastCaller, needsAll: needsAll, continuation: continuation)
             if let lookup = lookups[name] {

@@ -14,8 +14,8 @@ struct StreamDeadlines {
     private(set) var read = Int64.max
     private(set) var write = Int64.max
     private var patience = Patience.none
-    /// How long the peer may take nothing, in nanoseconds.
-    private var span: Int64 = 0
+    /// How long the peer may take nothing.
+    private var span = Duration.zero
     /// The octets that the kernel had for the peer when it was asked last; nil if more may have been written since.
     private var untaken: Int32?
 
@@ -34,8 +34,8 @@ struct StreamDeadlines {
     /// Sets that of writes, which begins anew when the peer takes something.
     mutating func setWrite(after duration: Duration?, now: Int64) {
         patience = duration == nil ? .none : .ofWrites
-        span = duration?.wholeNanoseconds ?? 0
-        write = duration == nil ? .max : passing(after: now)
+        span = duration ?? .zero
+        write = duration.map(now.advanced(by:)) ?? .max
     }
 
     /// Sets both, which begin anew when the peer takes something.
@@ -43,7 +43,7 @@ struct StreamDeadlines {
         set(at: .max)
         guard let duration else { return }
         patience = .ofAll
-        span = duration.wholeNanoseconds
+        span = duration
         moved(now: now)
     }
 
@@ -56,7 +56,7 @@ struct StreamDeadlines {
     /// Has the deadlines begin anew.
     mutating func putOff(now: Int64) {
         guard isPatient else { return }
-        write = passing(after: now)
+        write = now.advanced(by: span)
         if patience == .ofAll { read = write }
     }
 
@@ -79,15 +79,6 @@ struct StreamDeadlines {
     func next(after now: Int64) -> Int64 {
         let due = min(read > now ? read : .max, write > now ? write : .max)
         guard patience == .ofAll, untaken != 0, due != .max else { return due }
-        return min(due, now + span / 8)
+        return min(due, now.advanced(by: span / 8))
     }
-
-    private func passing(after now: Int64) -> Int64 {
-        let (sum, overflow) = now.addingReportingOverflow(span)
-        return overflow ? .max : sum
-    }
-}
-
-extension Duration {
-    fileprivate var wholeNanoseconds: Int64 { Int64(0).advanced(by: self) }
 }
