@@ -18,7 +18,8 @@ package struct EventSubject: Sendable {
     package struct Key: Hashable, Sendable {
         package enum Selection: Hashable, Sendable {
             case url(String, service: UInt32)
-            case pattern(String?, service: String?)
+            /// With the base URLs of services at that time: a reload changes what a pattern means.
+            case pattern(String?, service: String?, bases: [String: String])
         }
 
         package let selection: Selection

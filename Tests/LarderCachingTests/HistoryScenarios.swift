@@ -146,6 +146,22 @@ struct HistoryScenarios {
         }
     }
 
+    @Test func `versions that a credential selects are for who has it, or may make changes`() async throws {
+        try await run { (scene) async throws in
+            scene.origin.answer { _ in .ok(Self.fresh, "Vary: Cookie", content: "anna") }
+            _ = try await scene.get("/a", "Cookie: sid=1")
+            let page = "/-/versions?url=\(scene.url("/a"))"
+            func count(_ field: String) async throws -> Int? {
+                let answer = try await scene.own(page + field, token: nil)
+                return try JSONValue(parsing: Array(answer.text.utf8))["versions"]?.array?.count
+            }
+            #expect(try await count("") == 0)
+            #expect(try await count("&header=Cookie:sid=2") == 0)
+            #expect(try await count("&header=Cookie:sid=1") == 1)
+            #expect(try await versions(scene, "/a") == ["*anna"])
+        }
+    }
+
     @Test func `users have versions of their own, which only they may name`() async throws {
         try await run {
             $0.privacy = .partitioned

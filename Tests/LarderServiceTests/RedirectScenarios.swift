@@ -377,6 +377,19 @@ struct RedirectScenarios {
         }
     }
 
+    @Test func `a HEAD that failed where it led to was not redirected`() async throws {
+        try await Self.runOnDisk { (scene) async throws in
+            scene.origin.answer { request in
+                request.target == "/x" ? Self.moved(to: "/v1") : OriginRequest.response(403, [], content: "")
+            }
+            let client = try await scene.client()
+            try await client.send("HEAD \(scene.url("/x")) HTTP/1.1", "Host: x")
+            let head = try await client.head()
+            #expect(head.status == 302 && !head.text.contains("redirected"), "\(head.text)")
+            #expect(scene.origin.count(of: "/v1") == 1)
+        }
+    }
+
     private static func runOnDisk(_ body: (Scenario) async throws -> Void) async throws {
         try await Scenario.run(onDisk: true) { settings, origin in
             settings.add("api", at: origin.url("/")) { service in service.configure { $0.followRedirects = true } }

@@ -48,7 +48,8 @@ extension AdminPages {
             let (match, service) = (parameters.text("match"), parameters.text("service"))
             let isOnly = requests == "only"
             var topic = EventSubject(
-                EventSubject.Key(.pattern(match, service: service), hasContent: hasContent, requests: requests),
+                EventSubject.Key(
+                    .pattern(match, service: service, bases: filter.bases), hasContent: hasContent, requests: requests),
                 scope: .matching { !isOnly && filter.accepts(ResourceURL($0.key.url), service: $0.service) },
                 text: EventWording(
                     about: isOnly ? .requests(match) : .pattern(match, filter), in: proxy, walkers: walkers))

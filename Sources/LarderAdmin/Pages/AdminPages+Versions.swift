@@ -18,6 +18,7 @@ extension AdminPages {
                 let fields = try parameters.fields("header")
                 let partition = partition(of: subject, fields, for: request)
                 let versions = await versions(of: subject, fields, in: partition, configuration, proxy)
+                    .filter { isShown($0.variant, to: request, with: fields, proxy) }
                 let now = proxy.now
                 let showsFields = !configuration.mayTransform || mayChange(request, proxy)
                 return OwnResponse(json: [
@@ -43,8 +44,15 @@ extension AdminPages {
         let partition = partition(of: subject, fields, for: request)
         let variant = await versions(of: subject, fields, in: partition, configuration, proxy, readable: number)
             .first { $0.number == number }?.variant
-        guard let variance = variant?.stored.variance else { return nil }
-        return !variance.isByCredential || variance.matches(fields) || mayChange(request, proxy) ? variant : nil
+        return variant.flatMap { isShown($0, to: request, with: fields, proxy) ? $0 : nil }
+    }
+
+    /// A response selected by a credential is for those who have it, or may make changes.
+    private static func isShown(
+        _ variant: Variant, to request: OwnRequest, with fields: Fields, _ proxy: Proxy
+    ) -> Bool {
+        let variance = variant.stored.variance
+        return !variance.isByCredential || variance.matches(fields) || mayChange(request, proxy)
     }
 
     /// Versions of a resource that the configuration answers itself are for those who may make changes: clients do not

@@ -13,16 +13,22 @@ struct ResourceFilter: Sendable {
     let pattern: GlobPattern?
     /// The service it is limited to.
     let only: String?
+    /// The base URL of each service that the pattern is about; empty for one without.
+    let bases: [String: String]
     private let byName: [String: @Sendable (ResourceURL) -> Bool]
 
     init(_ pattern: GlobPattern?, service: String?, table: ServiceTable) {
         self.pattern = pattern
         only = service
+        var bases: [String: String] = [:]
         var byName: [String: @Sendable (ResourceURL) -> Bool] = [:]
         if let pattern {
-            for service in table.services { byName[service.name] = pattern.predicate(relativeTo: service.base) }
+            for service in table.services {
+                bases[service.name] = service.base?.string ?? ""
+                byName[service.name] = pattern.predicate(relativeTo: service.base)
+            }
         }
-        self.byName = byName
+        (self.bases, self.byName) = (bases, byName)
     }
 
     /// Whether it matches everything.

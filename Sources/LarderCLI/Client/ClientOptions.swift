@@ -78,8 +78,7 @@ struct ClientOptions: ParsableArguments {
     func adminClient() throws -> AdminClient {
         let environment = ProcessInfo.processInfo.environment
         let (socket, url) = (daemon.socket, daemon.url)
-        let text = url ?? (socket == nil ? environment["LARDER_URL"] : nil)
-        if let text {
+        if let text = daemonURL(environment) {
             guard let place = TCPPlace(daemon: text) else {
                 let shown = text.lastIndex(of: "@").map { "…\(text[$0...])" } ?? text
                 throw CommandFailure(
@@ -94,6 +93,11 @@ struct ClientOptions: ParsableArguments {
             socket: path, place: socket == nil ? .usual : nil,
             others: socket == nil
                 ? DefaultPaths(environment: environment).socketCandidates.filter { $0 != path } : [])
+    }
+
+    /// The URL that selects the daemon; nil where a socket does.
+    func daemonURL(_ environment: [String: String]) -> String? {
+        daemon.url ?? (daemon.socket == nil ? environment["LARDER_URL"] : nil)
     }
 
     var style: TextStyle { Terminal.style(environment: ProcessInfo.processInfo.environment) }

@@ -113,6 +113,6 @@ extension ClientOptions {
         return try ProxyVariables(
             addresses: addresses, environment: environment,
             credentials: user.map { $0 + ":x" }
-                ?? (daemon.url ?? environment["LARDER_URL"]).flatMap(ProxyVariables.credentials))
+                ?? daemonURL(environment).flatMap(ProxyVariables.credentials))
     }
 }

@@ -60,6 +60,14 @@ struct ConfiguredUsers {
     }
 
     private mutating func judge(_ status: stat, of path: String, _ place: SourcePlace) {
+        let user = geteuid()
+        if user != 0, status.st_uid != 0, status.st_uid != user {
+            warnings.append(
+                ConfiguredUsers.problem(
+                    at: place,
+                    found: "\(SettingsProblem.quoted(path)), which belongs to another user (\(status.st_uid))",
+                    expected: "a file of root, or of the daemon's user", advice: "its owner can let anybody in"))
+        }
         let found = "\(SettingsProblem.quoted(path)) with the mode \(FileMode(status.st_mode & 0o7777).text)"
         if status.st_mode & (S_IWGRP | S_IWOTH) != 0 {
             problems.append(

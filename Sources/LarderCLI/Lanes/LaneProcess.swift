@@ -4,8 +4,8 @@ import Glibc
 
 /// The command of a lane, which gets the terminal and the signals as if it had been started directly.
 enum LaneProcess {
-    /// The process that signals are passed on to.
-    // nonisolated(unsafe): set once, before the handlers that read it are; this program has one thread by then.
+    /// The process that signals are passed on to; 0 for none.
+    // nonisolated(unsafe): this program has one thread by then, and its handlers only read it.
     private nonisolated(unsafe) static var child: pid_t = 0
 
     /// Runs a command to its end; returns its exit status as a shell would, and whether it could be started.
@@ -19,7 +19,11 @@ enum LaneProcess {
             return (failure.code == ENOENT ? 127 : 126, false)
         case .success(let process):
             child = process
-            for number in [SIGTERM, SIGHUP] { signal(number) { _ = kill(LaneProcess.child, $0) } }
+            for number in [SIGTERM, SIGHUP] {
+                signal(number) { if LaneProcess.child > 0 { _ = kill(LaneProcess.child, $0) } }
+            }
+            // Its number may soon be another's. The rest is short, and is not left half done.
+            defer { child = 0 }
             return (SpawnedCommand.wait(for: process), true)
         }
     }

@@ -50,7 +50,10 @@ extension InboundSender {
             redirects += 1
         }
         // A signature for GET is not always valid for HEAD. Then the client gets the origin's own answer.
-        if request.head.method == .head, response.head.status.isError { return first }
+        if request.head.method == .head, response.head.status.isError {
+            redirects = 0
+            return first
+        }
         if redirects > 0 {
             self.place = place.string
             (response.head.fields, redirectsAreKept) = followed.fields(

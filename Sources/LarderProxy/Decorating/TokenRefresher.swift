@@ -22,7 +22,7 @@ struct TokenRefresher {
     /// refresh under way, or because there is one by now. False when there is none.
     func renew() async -> Bool {
         guard let variables = context.configuration.variables else { return false }
-        let gate = variables.gate(for: rule.variables, of: service.variables)
+        let gate = variables.gate(for: rule.variables, of: service.variables, now: context.now())
         let name = "\(service.name) \(rule.name)"
         while true {
             switch await gate.enter(name, now: context.now(), isOutdated: { hasNewer }) {

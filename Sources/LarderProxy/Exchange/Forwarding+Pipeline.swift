@@ -79,8 +79,7 @@ extension Forwarding {
         writer.startHead(status: made.head.status, fields: request.mapped(fields, by: service))
         writer.finishHead(
             length: Int64(made.length), cacheStatus: status, proxyStatus: ProxyStatus(receivedStatus: made.head.status))
-        if !request.traits.isPersistent { writer.isPersistent = false }
-        try await writer.sendHead(with: made.chunks)
+        try await writer.sendContent(made.chunks)
         try await writer.endContent(trailers: made.isTransformed ? Fields() : trailers)
     }
 

@@ -34,23 +34,18 @@ extension Forwarding {
         writer.finishHead(
             length: isHead ? nil : response.contentLength, cacheStatus: status,
             proxyStatus: ProxyStatus(receivedStatus: received.status))
-        if !isHead, !request.traits.isPersistent { writer.isPersistent = false }
         // With the content in one write if it has been received; but an event stream may not begin for long.
-        var isHeadPending = response.isContentAtHand || !early.isEmpty
-        if !isHeadPending { try await writer.sendHead() }
+        if early.isEmpty, !response.isContentAtHand { try await writer.sendHead() }
         for chunk in early {
             promotion?.append(chunk)
-            if isHeadPending { try await writer.sendHead(with: [chunk]) } else { try await writer.sendContent([chunk]) }
-            isHeadPending = false
+            try await writer.sendContent([chunk])
         }
         while let chunk = try await response.nextChunk() {
             context.counters.add(.received, chunk.count)
             promotion?.append(chunk)
-            if isHeadPending { try await writer.sendHead(with: [chunk]) } else { try await writer.sendContent([chunk]) }
-            isHeadPending = false
+            try await writer.sendContent([chunk])
         }
         promotion?.finish()
-        if isHeadPending { try await writer.sendHead() }
         try await writer.endContent(trailers: response.trailers)
     }
 

@@ -74,8 +74,7 @@ struct LaneRecording: ExchangeStep {
             length: isBodiless ? nil : Int64(recorded.content.count), cacheStatus: CacheStatus(.hit, detail: "recorded")
         )
         context.counters.add(.saved, recorded.content.count)
-        guard !isBodiless else { return try await writer.sendHead() }
-        try await writer.sendHead(with: [ContentChunk(recorded.content)])
+        try await writer.sendContent([ContentChunk(recorded.content)])
     }
 }
 

@@ -36,28 +36,14 @@ extension LoadedAnswer {
             proxyStatus: ProxyStatus(receivedStatus: content.remarks.received ?? response.status))
         guard writer.delivery != .none else { return try await writer.sendHead() }
         // With the content in one write if it has been received; but an event stream may not begin for long.
-        var isHeadPending = content.isAtHand
-        if !isHeadPending { try await writer.sendHead() }
+        if !content.isAtHand { try await writer.sendHead() }
         while true {
             switch await content.next() {
-            case .chunks(let chunks):
-                if isHeadPending {
-                    try await writer.sendHead(with: chunks)
-                } else {
-                    try await writer.sendContent(chunks)
-                }
-                isHeadPending = false
-            case .spooled(let spool, let offset, let count):
-                if isHeadPending { try await writer.sendHead() }
-                isHeadPending = false
-                try await send(spool, from: offset, count: count)
-            case .end(let trailers):
-                if isHeadPending { try await writer.sendHead() }
-                return try await writer.endContent(trailers: isShared ? Fields() : trailers)
-            case .failed(let error):
-                throw error
-            case .interrupted:
-                throw ClientGone()
+            case .chunks(let chunks): try await writer.sendContent(chunks)
+            case .spooled(let spool, let offset, let count): try await send(spool, from: offset, count: count)
+            case .end(let trailers): return try await writer.endContent(trailers: isShared ? Fields() : trailers)
+            case .failed(let error): throw error
+            case .interrupted: throw ClientGone()
             }
         }
     }

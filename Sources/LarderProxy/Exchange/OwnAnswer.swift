@@ -28,7 +28,7 @@ struct OwnAnswer: ExchangeStep {
         if let events = response.events { return try await send(events) }
         if let source = response.source { return try await send(source) }
         writer.finishHead(length: Int64(response.content.count))
-        try await writer.sendHead(with: [ContentChunk(response.content)])
+        try await writer.sendContent([ContentChunk(response.content)])
     }
 
     /// `OPTIONS *`: the capabilities of Larder as a whole.

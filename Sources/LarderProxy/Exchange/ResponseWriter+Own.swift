@@ -27,7 +27,7 @@ extension ResponseWriter {
         recordFailure(problem)
         startHead(status: problem.status, fields: fields)
         finishHead(length: Int64(text.count), cacheStatus: record.cacheStatus)
-        try await sendHead(with: [ContentChunk(text)])
+        try await sendContent([ContentChunk(text)])
     }
 
     /// Answers as configured, without a lookup or a request to the origin.
@@ -44,7 +44,7 @@ extension ResponseWriter {
             for edit in rule.fields { fields[edit.name] = edit.value?.reveal(service.variables) }
             startHead(status: rule.status, fields: fields)
             finishHead(length: Int64(content.count), cacheStatus: record.cacheStatus)
-            try await sendHead(with: content.isEmpty ? [] : [ContentChunk(content)])
+            try await sendContent([ContentChunk(content)])
         }
     }
 }

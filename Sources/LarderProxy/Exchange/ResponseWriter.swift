@@ -190,40 +190,18 @@ final class ResponseWriter {
 
     // MARK: Sending
 
-    /// Sends the head alone.
+    /// Sends the head alone, if it was not sent yet.
     func sendHead() async throws {
-        if let content = request.content, !content.goesOn { await content.stop() }
-        recorder?.take(head: out, hasContent: delivery != .none)
-        beginResponse()
+        guard !hasResponded else { return }
+        try await beginResponse()
         try await send(out)
     }
 
-    /// Sends head and whole content in one gathered write.
-    func sendHead(with chunks: [ContentChunk]) async throws {
-        if let content = request.content, !content.goesOn { await content.stop() }
-        recorder?.take(head: out, hasContent: delivery != .none)
-        beginResponse()
-        guard delivery != .none else { return try await send(out) }
-        if delivery == .chunked || links != nil {
-            try await send(out)
-            try await sendContent(chunks)
-            return
-        }
-        record.contentSent += chunks.reduce(0) { $0 + Int64($1.count) }
-        recorder?.take(chunks)
-        setWriteDeadline()
-        try await stream.write(out, chunks)
-    }
-
-    private func beginResponse() {
-        hasResponded = true
-        if !interims.owesNothing { out = interims.takeOwed() + out }
-    }
-
-    /// Sends a piece of content as `delivery` says.
+    /// Sends a piece of content as `delivery` says, in one write with a head that was not sent yet.
     func sendContent(_ chunks: [ContentChunk]) async throws {
-        guard delivery != .none, !chunks.isEmpty else { return }
+        guard delivery != .none, !chunks.isEmpty else { return try await sendHead() }
         guard let links else { return try await sendPiece(chunks) }
+        try await sendHead()
         for chunk in chunks {
             var part = links.part(chunk)
             while true {
@@ -237,19 +215,27 @@ final class ResponseWriter {
 
     private func sendPiece(_ chunks: [ContentChunk]) async throws {
         let count = chunks.reduce(0) { $0 + $1.count }
-        guard count > 0 else { return }
+        guard count > 0 else { return try await sendHead() }
+        if hasResponded { out.removeAll(keepingCapacity: true) } else { try await beginResponse() }
         record.contentSent += Int64(count)
         recorder?.take(chunks)
         setWriteDeadline()
-        guard delivery == .chunked else { return try await stream.write([], chunks) }
-        out.removeAll(keepingCapacity: true)
+        guard delivery == .chunked else { return try await stream.write(out, chunks) }
         MessageWriter.appendChunkStart(count: count, to: &out)
         try await stream.write(out, chunks, tail: "\r\n")
+    }
+
+    private func beginResponse() async throws {
+        if let content = request.content, !content.goesOn { await content.stop() }
+        recorder?.take(head: out, hasContent: delivery != .none)
+        hasResponded = true
+        if !interims.owesNothing { out = interims.takeOwed() + out }
     }
 
     /// Ends the content. Trailers go to clients that can tell them apart from content.
     func endContent(trailers: Fields = Fields()) async throws {
         if delivery != .none, let rest = try links?.finish() { try await sendPiece(rest) }
+        try await sendHead()
         guard delivery == .chunked else { return }
         out.removeAll(keepingCapacity: true)
         MessageWriter.appendLastChunk(trailers: trailers, to: &out)

@@ -22,15 +22,15 @@ extension StoredAnswer {
             let now = context.loop.monotonicHere()
             let rest = step.due - .nanoseconds(now - beganAt)
             if rest > .zero {
-                if !writer.hasResponded { try await writer.sendHead() }
+                try await writer.sendHead()
                 let isThere = await pause.wait(for: rest)
                 writer.record.pauses += context.loop.monotonicHere() - now
                 guard isThere else { throw ClientGone() }
             }
-            try await send(cursor, sent..<step.end, headFirst: !writer.hasResponded)
+            try await send(cursor, sent..<step.end)
             sent = step.end
         }
-        try await send(cursor, sent..<cursor.length, headFirst: !writer.hasResponded)
+        try await send(cursor, sent..<cursor.length)
     }
 }
 

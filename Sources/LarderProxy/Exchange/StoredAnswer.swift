@@ -59,7 +59,7 @@ struct StoredAnswer: ExchangeStep {
         writer.writeHead(of: variant, use)
         cacheReply(writer.delivery == .none ? [] : chunks)
         countSaved(length)
-        try await writer.sendHead(with: chunks)
+        try await writer.sendContent(chunks)
         return true
     }
 
@@ -99,7 +99,7 @@ struct StoredAnswer: ExchangeStep {
                 if let pace {
                     try await replay(cursor, pace)
                 } else {
-                    try await send(cursor, 0..<cursor.length, headFirst: true)
+                    try await send(cursor, 0..<cursor.length)
                 }
                 if writer.links != nil { try await writer.endContent() }
             }
@@ -145,7 +145,7 @@ struct StoredAnswer: ExchangeStep {
         fields.remove(.contentMD5)
         writer.startHead(status: 206, fields: fields)
         writer.finishHead(length: range.count, use: use)
-        try await send(cursor, offset..<offset + range.count, headFirst: true)
+        try await send(cursor, offset..<offset + range.count)
     }
 
     /// A 206 with several ranges (RFC 9110 §15.3.7.2).
@@ -156,37 +156,27 @@ struct StoredAnswer: ExchangeStep {
         fields.remove(.contentMD5)
         writer.startHead(status: 206, fields: fields)
         writer.finishHead(length: multipart.contentLength, use: use)
-        try await writer.sendHead()
         for part in multipart.parts {
             try await writer.sendContent([ContentChunk(part.head)])
-            try await send(cursor, part.range.first..<part.range.last + 1, headFirst: false)
+            try await send(cursor, part.range.first..<part.range.last + 1)
         }
         try await writer.sendContent([ContentChunk(multipart.end)])
     }
 
-    /// Sends octets of stored content, a chunk at a time.
+    /// Sends octets of stored content, a chunk at a time, after the head.
     ///
     /// - Throws: when the store cannot read them; the announced content is then visibly incomplete.
-    func send(_ cursor: ContentCursor, _ range: Range<Int64>, headFirst: Bool) async throws {
-        guard writer.delivery != .none, !range.isEmpty else {
-            if headFirst { try await writer.sendHead() }
-            return
-        }
+    func send(_ cursor: ContentCursor, _ range: Range<Int64>) async throws {
+        guard writer.delivery != .none, !range.isEmpty else { return try await writer.sendHead() }
         var offset = range.lowerBound
         let piece = Int64(context.proxy.pieceSize)
-        var isHeadPending = headFirst
         while offset < range.upperBound {
             let count = Int(min(piece, range.upperBound - offset))
             guard let chunks = try await cursor.read(at: offset, count: count) else { throw Problem.storedContentLost }
             let taken = chunks.reduce(0) { $0 + Int64($1.count) }
             offset += taken
             countSaved(Int(taken))
-            if isHeadPending {
-                isHeadPending = false
-                try await writer.sendHead(with: chunks)
-            } else {
-                try await writer.sendContent(chunks)
-            }
+            try await writer.sendContent(chunks)
         }
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Lines of a log about what happens again and again: one for each subject in `interval`, with the number of those that
-/// were left out before it.
+/// were left out before it. Of more subjects than are remembered, the rest have none.
 package struct RepeatedLines<Subject: Hashable & Sendable>: Sendable {
     private struct Silence {
         let until: Int64
@@ -27,7 +27,8 @@ package struct RepeatedLines<Subject: Hashable & Sendable>: Sendable {
         }
         let omitted = silences[subject]?.omitted ?? 0
         if silences.count >= Self.limit { silences = silences.filter { $0.value.until > now } }
-        if silences.count < Self.limit { silences[subject] = Silence(until: now + Self.interval) }
+        guard silences.count < Self.limit || silences[subject] != nil else { return nil }
+        silences[subject] = Silence(until: now + Self.interval)
         return omitted
     }
 }

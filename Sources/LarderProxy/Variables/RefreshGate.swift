@@ -34,7 +34,7 @@ package final class RefreshGate: Sendable {
         /// The refresh that runs.
         var running: String?
         var waiting: [Waiting] = []
-        /// When each refresh failed, until it has not.
+        /// When each refresh failed lately.
         var failures: [String: Timestamp] = [:]
     }
 
@@ -48,7 +48,11 @@ package final class RefreshGate: Sendable {
     package init() {}
 
     /// Whether it can be forgotten.
-    var isIdle: Bool { state.withLock { $0.running == nil && $0.failures.isEmpty } }
+    func isIdle(at now: Timestamp) -> Bool {
+        state.withLock { state in
+            state.running == nil && !state.failures.values.contains { RefreshGate.isRecent($0, at: now) }
+        }
+    }
 
     /// The number of waiting callers.
     package var waitingCount: Int { state.withLock { $0.waiting.count } }
@@ -79,6 +83,7 @@ package final class RefreshGate: Sendable {
     package func finish(_ outcome: Outcome, now: Timestamp) {
         let (refresh, waiting) = state.withLock { state in
             let refresh = state.running
+            state.failures = state.failures.filter { RefreshGate.isRecent($0.value, at: now) }
             if let refresh { state.failures[refresh] = outcome == .failed ? now : nil }
             state.running = nil
             defer { state.waiting = [] }

@@ -270,13 +270,13 @@ package final class VariableStore: Sendable {
     /// user's is another: what fails for one, or takes long, concerns nobody else.
     ///
     /// - Parameter values: of the user who needs it.
-    func gate(for names: [String], of values: VariableValues) -> RefreshGate {
+    func gate(for names: [String], of values: VariableValues, now: Timestamp) -> RefreshGate {
         let names = values.renewedTogether(with: names)
         let group = Group(names: names, owner: values.owner(of: names))
         return state.withLock { state in
             if let gate = state.gates[group] { return gate }
             // Those of many reloads and users must not accumulate: their keys are secrets.
-            if state.gates.count >= 100 { state.gates = state.gates.filter { !$0.value.isIdle } }
+            if state.gates.count >= 100 { state.gates = state.gates.filter { !$0.value.isIdle(at: now) } }
             let gate = RefreshGate()
             state.gates[group] = gate
             return gate

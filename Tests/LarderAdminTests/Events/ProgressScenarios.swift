@@ -2,6 +2,7 @@
 import Larder
 import LarderHTTP
 import LarderIO
+import LarderSettings
 import LarderTesting
 import Testing
 
@@ -99,6 +100,24 @@ struct ProgressScenarios {
         }
     }
 
+    @Test func `a pattern means what it does by the configuration that is in force when it is asked for`() async throws
+    {
+        try await Scenario.run { settings, origin in
+            settings.add("api", at: origin.url("/"))
+        } _: { (scene) async throws in
+            scene.origin.answer { _ in .ok("Cache-Control: max-age=60", content: "apples") }
+            let query = "match=a&service=api&requests=only"
+            let place = try BaseURL.read(scene.origin.url("/v2/")).get()
+            let former = try await scene.stream(query)
+            #expect(try await former.next().name == "observerAdded")
+            try await scene.reload { $0.services[0].baseURL = place }
+            let stream = try await scene.stream(query)
+            #expect(try await stream.next().name == "observerAdded")
+            _ = try await scene.get("/v2/a")
+            #expect(try await stream.next().json["url"]?.string == scene.url("/v2/a"))
+        }
+    }
+
     @Test func `a stream that is behind gets the newest progress of a load alone`() {
         struct NoText: EventText {
             func event(_: RequestNote) -> [UInt8] { [] }
@@ -108,7 +127,7 @@ struct ProgressScenarios {
             }
             var farewell: [UInt8] { [] }
         }
-        let key = EventSubject.Key(.pattern(nil, service: nil), hasContent: false, requests: "0")
+        let key = EventSubject.Key(.pattern(nil, service: nil, bases: [:]), hasContent: false, requests: "0")
         let subject = EventSubject(key, scope: .matching { _ in true }, text: NoText())
         let topic = LoopTopic(
             subject: subject, hubTopic: EventHub.Topic(number: 1, subject: subject), resource: nil)

@@ -189,6 +189,12 @@ struct RunningTests {
         #expect(summary == Warming.Summary())
     }
 
+    @Test func `a socket that was named is the daemon, whatever the environment says`() {
+        let environment = ["LARDER_URL": "http://anna:p@elsewhere:3128"]
+        #expect(ClientOptions.of(socket: nil).daemonURL(environment) == environment["LARDER_URL"])
+        #expect(ClientOptions.of(socket: "/run/larder.sock").daemonURL(environment) == nil)
+    }
+
     @Test func `name and password of the daemon's URL are those of the proxy`() throws {
         let credentials = ProxyVariables.credentials(in: "http://anna:p@s/s@localhost:3128")
         #expect(credentials == "anna:p%40s%2Fs")

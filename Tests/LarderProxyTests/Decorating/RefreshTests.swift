@@ -33,6 +33,7 @@ struct RefreshTests {
         gate.finish(.failed, now: now)
         #expect(await follower.value == .done(false))
         #expect(await gate.enter("a", now: now + .milliseconds(999)) { false } == .failedLately)
+        #expect(!gate.isIdle(at: now + .milliseconds(999)) && gate.isIdle(at: now + .seconds(1)))
         #expect(await gate.enter("a", now: now + .seconds(1)) { false } == .refresh)
     }
 

@@ -55,7 +55,7 @@ struct ProblemLogTests {
             }
             log.note(refused, about: try TargetURI("http://a0.test/"), at: 1_001, to: logger)
         }
-        #expect(lines.count == 1_000)
+        #expect(lines.count == RepeatedLines<Int>.limit)
     }
 
     @Test func `refusals leave no line`() throws {
