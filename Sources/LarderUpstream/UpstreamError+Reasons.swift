@@ -128,13 +128,9 @@ extension UpstreamError {
         return code == .destinationUnavailable
     }
 
-    /// Whether this machine lacks the network, rather than the way to one host: a client can name as many hosts that do not
-    /// answer as it likes.
-    var isLocal: Bool {
-        if code == .dnsError || code == .dnsTimeout { return true }
-        guard code == .destinationUnavailable, let number = (cause as? IOError)?.errno else { return false }
-        return number == ENETUNREACH || number == ENETDOWN
-    }
+    /// Whether this machine lacks the network, rather than the way to one host: a client can name as many hosts as it likes
+    /// that do not answer, or whose name servers fail.
+    var isLocal: Bool { [ENETUNREACH, ENETDOWN].contains((cause as? IOError)?.errno) }
 
     private static func authorizationLacks(_ detail: String) -> UpstreamError {
         UpstreamError(.configurationError, detail, advice: "Give the parent proxy's user and password in its URL.")

@@ -54,6 +54,8 @@ package struct UpstreamError: Error, Sendable {
     package let cause: (any Error)?
     /// Set when the request was held back rather than sent.
     package var hold: OriginHold?
+    /// Whether the origin had yet to get the request's content, which the client had not sent.
+    var isForWantOfContent = false
 
     package var status: Status { code.status }
 

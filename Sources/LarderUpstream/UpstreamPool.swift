@@ -129,7 +129,9 @@ package final class UpstreamPool {
     ) -> any Error {
         if let cause = sender?.failure { return cause }
         guard error is IOError || error is ParseError || error is UpstreamError else { return error }
-        return lease.failure(error, isHeadComplete: false)
+        var reason = lease.failure(error, isHeadComplete: false)
+        reason.isForWantOfContent = sender?.isAwaitingClient == true
+        return reason
     }
 
     /// Reads heads until the final one.
@@ -142,8 +144,10 @@ package final class UpstreamPool {
             if head.status.isInterim, head.status != 101 {
                 if head.status == 100 { sender?.proceed() }
                 try await request.onInterim(head)
-                // Until the content is sent, its sender knows whose turn it is.
-                if sender?.isComplete ?? true { connection.stream.setIdleDeadline(after: settings.silenceTimeout) }
+                // While the client is to send, nothing is expected of the origin.
+                if sender?.isAwaitingClient != true {
+                    connection.stream.setIdleDeadline(after: settings.silenceTimeout)
+                }
                 continue
             }
             if head.status == 407, let parent = connection.forwarder {

@@ -159,7 +159,7 @@ struct CredentialScenarios {
     func `without the marks nobody knows whose the responses are, and they are gone`(_ file: String?) async throws {
         try await VariableScenarios.run(onDisk: true, service: { $0.privacy = .private }) { (scene) async throws in
             scene.origin.answer(VariableScenarios.echo)
-            #expect(try await scene.get("/a").text == "Bearer one")
+            #expect(try await scene.getStored("/a").text == "Bearer one")
             try await scene.restart()
             #expect(try await scene.getStored("/a").text == "Bearer one")
             #expect(scene.origin.count(of: "/a") == 1)

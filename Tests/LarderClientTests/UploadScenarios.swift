@@ -152,6 +152,47 @@ struct UploadScenarios {
         }
     }
 
+    @Test func `uploads that stop halfway say nothing of an origin that does not wait for them`() async throws {
+        try await Scenario.run { settings, origin in
+            settings.add("api", at: origin.url("/"))
+        } _: { (scene) async throws in
+            for number in 0..<8 {
+                let client = try await scene.client()
+                try await client.send(
+                    "POST \(scene.url("/\(number)")) HTTP/1.1", "Host: x", "Content-Length: 1000", content: "begin")
+                let request = try await scene.origin.request()
+                try await request.wire.hasReceived(5)
+                await request.close()
+                #expect(try await client.response().status == 502)
+                scene.advance(.milliseconds(500))
+            }
+            scene.origin.answer { _ in .ok(content: "fine") }
+            #expect(try await scene.get("/a").status == 200)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `an interim response is a sign of life while an upload is not taken`(isLong: Bool) async throws {
+        try await Scenario.run({ settings, _ in settings.timeouts.upstream = .seconds(4) }) { (scene) async throws in
+            let client = try await scene.client()
+            let content = String(repeating: "x", count: isLong ? 24 << 20 : 1_000)
+            try await client.send(
+                "POST \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: \(content.utf8.count)")
+            let sending = Task { try await client.write(content) }
+            let request = try await scene.origin.request()
+            request.wire.hold()
+            for _ in 0..<5 {
+                try await request.write("HTTP/1.1 102 Processing\r\n\r\n")
+                #expect(try await client.head().status == 102)
+                scene.advance(.seconds(2))
+            }
+            request.wire.release()
+            try await request.reply(content: "done")
+            #expect(try await client.response().text == "done")
+            _ = try? await sending.value
+        }
+    }
+
     @Test func `protocols are not switched before the request has come to its end`() async throws {
         try await Scenario.run({ settings, _ in settings.threads = 1 }) { (scene) async throws in
             for content in ["", "some of it"] {

@@ -132,6 +132,22 @@ struct HostedCancellationScenarios {
         }
     }
 
+    @Test(arguments: ["private", "no-store", "max-age=60"])
+    func `RS-17 so it is where the program looked only after that load had begun`(control: String) async throws {
+        try await run { (scene, service) async throws in
+            let client = try await scene.client()
+            try await client.get(scene.url("/a"), "Authorization: Basic QTpC")
+            let theirs = try await scene.origin.request()
+            let resource = service.resource("/a")
+            #expect(resource.isLoading)
+            let load = try #require(resource.loadIfNeeded())
+            try await theirs.reply("Cache-Control: \(control)", content: "theirs")
+            #expect(try await client.response().text == "theirs")
+            try await scene.origin.request().reply("Cache-Control: max-age=60", content: "own")
+            #expect(try await load.entity().content as? [UInt8] == Array("own".utf8))
+        }
+    }
+
     @Test(arguments: [false, true]) func `RS-17 an error of the program's own is waited out in a daemon as elsewhere`(
         isClosed: Bool
     ) async throws {

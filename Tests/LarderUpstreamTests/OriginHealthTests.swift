@@ -75,6 +75,10 @@ struct OriginHealthTests {
         Case(
             "an old probe's failure", opened + [.pass(1), .admit, .pass(1), .admit, .fail(nil, probe: 1)], "held 1.0"),
         Case("who has it asked in any case does not wait", opened + [.insist], "held 1.0"),
+        Case("whose failure is no news", opened + [.pass(0.5), .insist, .fail(nil, probe: 1)], "held 0.5"),
+        Case("nor is it the probe", opened + [.insist, .pass(1)], "probe"),
+        Case("not even when that is due", opened + [.pass(1), .insist, .fail(7, probe: 1)], "probe"),
+        Case("and its answer is one", opened + [.insist, .answer], "pass"),
         Case("after it closed, it counts from the beginning", opened + [.answer, .fail(nil), .fail(nil)], "pass"),
         Case("after it closed, it opens shortly", opened + [.pass(1), .admit, .answer] + opened, "held 1.0"),
     ])
@@ -104,6 +108,22 @@ struct OriginHealthTests {
             #expect(shown == until)
         }
         if case .held = verdict {} else { #expect(shown == nil) }
+    }
+
+    @Test func `one request at a time is sent before its time`() {
+        var circuit = Circuit()
+        for _ in 0..<3 { _ = circuit.failed(subject: nil, probe: nil, now: 0, limits: Self.limits) }
+        func admit(_ now: Int64) -> Circuit.Verdict {
+            circuit.admit(bypassesBackoff: true, now: now, limits: Self.limits)
+        }
+        #expect(admit(10) == .probe(1))
+        #expect(admit(20) == .held(until: Self.second + 10))
+        circuit.withdrawn(probe: 1, now: 30)
+        #expect(admit(40) == .probe(2))
+        _ = circuit.failed(subject: nil, probe: 2, now: 50, limits: Self.limits)
+        #expect(admit(60) == .probe(3))
+        // One that is not heard of keeps others waiting no longer than the circuit does.
+        #expect(admit(Self.second + 60) == .probe(4))
     }
 
     @Test func `a circuit that is switched off lets everything through, and none opens`() {

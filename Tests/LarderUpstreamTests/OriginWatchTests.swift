@@ -272,12 +272,19 @@ struct OriginWatchTests {
         #expect(bench.watch.isNetworkLost)
     }
 
-    @Test(arguments: [(ENETUNREACH, true), (EHOSTUNREACH, false)])
+    @Test(arguments: [
+        (IOError(errno: ENETUNREACH, operation: "connect"), true),
+        (IOError(errno: EHOSTUNREACH, operation: "connect"), false),
+        (IOError(.unreachable, errno: EAFNOSUPPORT, operation: "connect"), false),
+        (IOError(.nameServerFailure, errno: ENETUNREACH, operation: "look up"), true),
+        (IOError(.nameServerFailure, operation: "look up"), false),
+        (IOError(.lookupTimedOut, operation: "look up"), false),
+    ])
     func `a machine without a way out has lost the network within seconds, not so one that lacks the way to a host`(
-        number: Int32, isLost: Bool
+        cause: IOError, isLost: Bool
     ) {
         var bench = Bench()
-        let error = UpstreamError.connecting(IOError(errno: number, operation: "connect"), to: "it")
+        let error = UpstreamError.connecting(cause, to: "it")
         bench.answer(bench.request())
         bench.now += 4_000_000_000
         for host in ["a.example", "b.example", "c.example"] { bench.fail(bench.request(host), error) }
@@ -285,6 +292,24 @@ struct OriginWatchTests {
         bench.now += 1_000_000_000
         for host in ["a.example", "b.example", "c.example"] { bench.fail(bench.request(host), error) }
         #expect(bench.watch.isNetworkLost == isLost)
+    }
+
+    @Test func `others take the probe of no host that has answered`() {
+        var bench = Bench()
+        func isDue(_ host: String, isTaken: Bool = true) -> Bool {
+            bench.watch.isProbeDue(
+                Origin(scheme: .https, host: host, port: 443), parent: nil, limits: BreakerLimits(), now: bench.now,
+                isTaken: isTaken)
+        }
+        bench.answer(bench.request("api.example"))
+        bench.now += 60_000_000_000
+        for host in ["a.example", "b.example", "c.example"] { bench.fail(bench.request(host), .connectionTimeout) }
+        bench.now += 1_000_000_000
+        #expect(isDue("a.example") && !isDue("b.example"))
+        #expect(isDue("api.example", isTaken: false) && isDue("api.example"))
+        #expect(!isDue("api.example"))
+        bench.now += NetworkHealth.interval
+        #expect(isDue("api.example"))
     }
 
     @Test func `a host with many ports is one that does not answer`() {

@@ -134,14 +134,10 @@ public final class TokenRefresh: Sendable {
     /// Told when a token is read, by whom this is set for: what is made of one is the same user's with the next.
     @TaskLocal package static var onRead: (@Sendable () -> Void)?
 
-    /// Whether the request for a new token is being made: its own refusal must not wait for itself, nor for another's
-    /// that waits for this one.
-    @TaskLocal fileprivate static var isMakingRefresh = false
-
     /// Decorates a request, so that a refusal leads to a new token and one repetition. The request for the token itself
     /// is not decorated.
     public func decorate(_ resource: Resource, _ request: Request) -> Request {
-        if TokenRefresh.isMakingRefresh { return request }
+        if RefreshUnderWay.isMade { return request }
         return request.chained(preparing: {
             let generation = self.status.withLock { $0.generation }
             return { self.next(after: $0, to: request, for: resource, of: generation) }
@@ -173,8 +169,8 @@ public final class TokenRefresh: Sendable {
             let nothing = AnyEntity(content: [UInt8]() as any Sendable, timestamp: service.clock.now)
             return resource.hardWiredRequest(returning: ResponseInfo(.success(nothing)))
         }
-        let made = TokenRefresh.$isMakingRefresh.withValue(true) { makeRequest(service) }
-        let refresh = made.chained { info in
+        let made = RefreshUnderWay.$isMade.withValue(true) { makeRequest(service) }
+        return made.chained { info in
             guard case .success(let entity) = info.response else { return .useThisResponse }
             guard let token = self.readToken(entity) else {
                 return .useResponse(
@@ -190,28 +186,7 @@ public final class TokenRefresh: Sendable {
             self.status.withLock { $0.generation += 1 }
             return .useThisResponse
         }
-        return Request.prepare(using: RefreshDelegate(refresh), clock: service.clock)
     }
-}
-
-/// The request for a token, to everybody else: those who go on when it completes are none of it.
-private final class RefreshDelegate: RequestDelegate {
-    private let refresh: Request
-
-    init(_ refresh: Request) { self.refresh = refresh }
-
-    func startUnderlyingOperation(_ completion: RequestCompletion) {
-        refresh.onCompletion { info in TokenRefresh.$isMakingRefresh.withValue(false) { completion.complete(info) } }
-        refresh.start()
-    }
-
-    func cancelUnderlyingOperation() { refresh.cancel() }
-
-    func repeated() -> any RequestDelegate { RefreshDelegate(refresh.repeated()) }
-
-    func computeProgress() -> Double { refresh.currentProgress }
-
-    var requestDescription: String { "refresh by \(refresh)" }
 }
 
 /// The response to a request for a token has none.

@@ -64,9 +64,7 @@ final class LoadDelegate: WaitingDelegate {
         inner?.cancel()
     }
 
-    func repeated() -> any RequestDelegate {
-        resource.isRegistered ? resource.loadWithoutEffect : LoadDelegate(resource)
-    }
+    func repeated() -> any RequestDelegate { resource.loadWithoutEffect }
 
     func computeProgress() -> Double { status.withLock { $0.inner }?.currentProgress ?? 0 }
 }

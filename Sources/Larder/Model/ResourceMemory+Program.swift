@@ -177,12 +177,13 @@ extension ResourceMemory {
         case .success(let entity): finish(load, .data(entity, isLanded: isLanded), &state)
         case .failure(let error): finish(load, .error(error), &state)
         case nil where seen.isForClientAlone: finish(load, .cancelled, &state)
-        case nil: if let program = state.program { lookUp(load, for: program) }
+        case nil: if let program = state.program { lookUp(load, seen, for: program) }
         }
     }
 
-    /// Ends a load with what memory has: it began before the program looked at the Resource.
-    private func lookUp(_ load: LoadID, for program: ProgramState) {
+    /// Ends a load with what memory has: it began before the program looked at the Resource. Where that is nothing, its
+    /// response was for its client alone.
+    private func lookUp(_ load: LoadID, _ seen: ProgramLoad? = nil, for program: ProgramState) {
         guard let resource = program.resource else { return }
         Task {
             let snapshot = self.snapshot
@@ -191,10 +192,14 @@ extension ResourceMemory {
                 // The program has that already, as it was set.
                 if state.snapshot.isOverridden { return program.finish(load, .superseded) }
                 guard state.snapshot === snapshot else {
-                    self.lookUp(load, for: program)
+                    self.lookUp(load, seen, for: program)
                     return ResourceMachine.Transition()
                 }
-                return program.finish(load, entity.map { .data($0, isLanded: true) } ?? .cancelled)
+                guard let entity else {
+                    seen?.isForClientAlone = true
+                    return program.finish(load, .cancelled)
+                }
+                return program.finish(load, .data(entity, isLanded: true))
             }
         }
     }

@@ -14,10 +14,19 @@ extension SharedLoad {
             set { if reader == 0 { first = newValue } else { others[reader] = newValue } }
         }
 
-        /// The position of the slowest reader.
+        /// The position of the slowest reader that is waited for.
         var slowest: Int64? {
-            guard let least = others.values.lazy.map(\.offset).min() else { return first?.offset }
-            return min(least, first?.offset ?? least)
+            let least = others.values.lazy.filter { !$0.isGivenUp }.map(\.offset).min()
+            guard let first, !first.isGivenUp else { return least }
+            return min(least ?? first.offset, first.offset)
+        }
+
+        /// Gives up those at `position`, unless all are there.
+        mutating func giveUp(at position: Int64) {
+            let keys = others.keys.filter { others[$0]?.offset == position }
+            guard keys.count + (first?.offset == position ? 1 : 0) < count else { return }
+            if first?.offset == position { first?.isGivenUp = true }
+            for key in keys { others[key]?.isGivenUp = true }
         }
 
         /// The continuations of the waiting readers, which wait no longer.
@@ -37,6 +46,8 @@ extension SharedLoad {
         private(set) var lent: Int64 = 0
         var waiting: UnsafeContinuation<Void, Never>?
         var isInterrupted = false
+        /// Whether it has held back others for too long.
+        fileprivate(set) var isGivenUp = false
 
         mutating func lend(_ count: Int) { lent = Int64(count) }
 

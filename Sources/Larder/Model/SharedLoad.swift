@@ -236,8 +236,12 @@ package final class SharedLoad: Sendable {
     }
 
     /// Waits until the window has room again: at once unless a reader without a spool is slow.
-    package func room() async {
+    ///
+    /// - Parameter hold: called when it waits; its result, when it has waited.
+    package func room(_ hold: () -> () -> Void = { {} }) async {
         guard state.withLock({ state in isFull(state) }) else { return }
+        let ended = hold()
+        defer { ended() }
         await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
             let mustWait = state.withLock { state in
                 guard isFull(state) else { return false }
@@ -246,6 +250,20 @@ package final class SharedLoad: Sendable {
             }
             if !mustWait { continuation.resume() }
         }
+    }
+
+    /// Whether more than one client reads.
+    package var isForSeveral: Bool { state.withLock { $0.readers.count > 1 } }
+
+    /// Gives up the readers that the producer waits for, if others wait behind them: they have fallen behind.
+    package func giveUpSlowest() {
+        let producer = change { state in
+            if isFull(state), state.expected == 0, let slowest = state.readers.slowest {
+                state.readers.giveUp(at: slowest)
+            }
+            return trim(&state)
+        }
+        producer?.resume()
     }
 
     /// From now on content passes through the window: it grew beyond what memory keeps.
@@ -266,9 +284,9 @@ package final class SharedLoad: Sendable {
     }
 
     /// Waits until every reader has what only the spool holds; from there on slow readers hold the producer back.
-    package func retireSpool() async {
+    package func retireSpool(_ hold: () -> () -> Void = { {} }) async {
         state.withLock { $0.isSpoolEnding = true }
-        await room()
+        await room(hold)
         wakeAll { state in
             state.isSpoolEnding = false
             state.spool = nil

@@ -26,7 +26,10 @@ extension Request {
     func chained(
         preparing prepare: @escaping @Sendable () -> @Sendable (ResponseInfo) -> RequestChainAction
     ) -> Request {
-        let chain = Request(ChainDelegate(self, prepare), turns: chainTurns, clock: chainClock)
+        let isOfRefresh = RefreshUnderWay.isMade
+        let chain = Request(
+            ChainDelegate(self, { isOfRefresh ? RefreshUnderWay.kept(prepare()) : prepare() }), turns: chainTurns,
+            clock: chainClock)
         if state != .notStarted { chain.start() }
         return chain
     }

@@ -72,6 +72,8 @@ package final class TurnQueue: Sendable {
     }
 
     private func run() {
-        while let job = state.withLock({ $0.next() }) { decorating.apart(job) }
+        RefreshUnderWay.apart {
+            while let job = state.withLock({ $0.next() }) { decorating.apart(job) }
+        }
     }
 }

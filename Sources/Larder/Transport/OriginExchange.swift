@@ -179,9 +179,8 @@ private final class Alarm {
 
     init(_ limit: TimeLimit, _ abort: UpstreamAbort, on loop: EventLoop) {
         guard let remaining = limit.remaining else { return }
-        // Holds: the owner of the alarm cancels it before releasing it.
-        timer = loop.timerHere(after: remaining) { [unowned self] in
-            hasRung = true
+        timer = loop.timerHere(after: remaining) { [weak self] in
+            self?.hasRung = true
             abort.abort()
         }
     }

@@ -59,33 +59,20 @@ final class FileReader: Sendable {
 /// A file being received: under a temporary name until it is complete.
 final class FileWriter: Sendable {
     let path: String
-    private let partial: String
-    private let descriptor: Int32
-    private let isOver = Flag()
+    private let draft: FileDraft
 
     /// Makes a file beside `path`. To be called where blocking on the disk is allowed.
     init(path: String) throws {
         self.path = path
-        partial = "\(path).\(getpid())-\(UInt64.random(in: .min ... .max)).part"
-        descriptor = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
-        guard descriptor >= 0 else { throw TransferFiles.failure(path, "written") }
-    }
-
-    deinit {
-        if isOver.raise() { unlink(partial) }
-        close(descriptor)
+        draft = try FileWriter.tellingPath(path) { () throws(IOError) in
+            try FileDraft(at: "\(path).\(getpid())-\(UInt64.random(in: .min ... .max)).part", of: path, mode: 0o666)
+        }
     }
 
     func write(_ chunk: ContentChunk) async throws {
         try await TransferFiles.run { [self] in
             try chunk.withBytes { bytes in
-                var rest = bytes
-                while !rest.isEmpty {
-                    let written = Glibc.write(descriptor, rest.baseAddress, rest.count)
-                    if written < 0, errno == EINTR { continue }
-                    guard written > 0 else { throw TransferFiles.failure(path, "written") }
-                    rest = UnsafeRawBufferPointer(rebasing: rest[written...])
-                }
+                try FileWriter.tellingPath(path) { () throws(IOError) in try draft.write(bytes) }
             }
         }
     }
@@ -93,10 +80,11 @@ final class FileWriter: Sendable {
     /// Renames the file to its final name, replacing an existing one. Afterwards it is on the disk.
     func finish() async throws {
         try await TransferFiles.run { [self] in
-            guard fsync(descriptor) == 0, rename(partial, path) == 0 else {
-                throw TransferFiles.failure(path, "written")
-            }
-            _ = isOver.raise()
+            try FileWriter.tellingPath(path) { () throws(IOError) in try draft.finish() }
         }
+    }
+
+    private static func tellingPath<T>(_ path: String, _ body: () throws(IOError) -> T) throws(TransportError) -> T {
+        do throws(IOError) { return try body() } catch { throw .file(path, "written", error) }
     }
 }

@@ -2,6 +2,7 @@
 
 import Glibc
 import Larder
+import LarderIO
 import LarderProxy
 
 /// Recordings as files beside the store, one for each, readable by the daemon's user only: responses may contain
@@ -83,30 +84,17 @@ struct RecordingFiles: RecordingKeeping {
         return try HTTPArchive.recording(name, from: Array(octets[..<filled]))
     }
 
-    /// Writes the whole file under another name first, so that a crash leaves the old one or the new one.
     func save(_ recording: Recording) throws {
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw Failure(path: path, code: errno) }
-        let draft = "\(path)/\(RecordingFiles.draftPrefix)\(getpid())-\(UInt32.random(in: .min ... .max))"
-        let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw Failure(path: draft, code: errno) }
-        var text = HTTPArchive.json(recording).description
+        let place = file(recording.name)
+        let text = HTTPArchive.json(recording).description
         // A longer file would not be read again.
-        var code: Int32 = text.utf8.count > RecordingFiles.sizeLimit ? EFBIG : 0
-        text.withUTF8 { octets in
-            var written = 0
-            while written < octets.count, code == 0 {
-                let part = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(octets)[written...])
-                let count = write(descriptor, part.baseAddress, part.count)
-                if count < 0, errno != EINTR { code = errno }
-                written += max(0, count)
-            }
-        }
-        if code == 0, fsync(descriptor) != 0 { code = errno }
-        close(descriptor)
-        if code == 0, rename(draft, file(recording.name)) != 0 { code = errno }
-        guard code == 0 else {
-            unlink(draft)
-            throw Failure(path: file(recording.name), code: code)
+        guard text.utf8.count <= RecordingFiles.sizeLimit else { throw Failure(path: place, code: EFBIG) }
+        do throws(IOError) {
+            let draft = "\(path)/\(RecordingFiles.draftPrefix)\(getpid())-\(UInt32.random(in: .min ... .max))"
+            try FileDraft.write(Array(text.utf8), to: place, draft: draft)
+        } catch {
+            throw Failure(path: place, code: error.errno)
         }
     }
 

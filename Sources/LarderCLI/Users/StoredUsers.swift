@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import LarderIO
 import LarderSettings
 
 /// The file of users on disk, for the commands that change it.
@@ -67,28 +68,14 @@ struct StoredUsers {
     }
 
     private func replace(_ path: String, by octets: [UInt8], isNew: Bool) throws {
-        var template = Array("\(path).XXXXXX".utf8CString)
-        // Its mode is 0600.
-        let descriptor = mkstemp(&template)
-        guard descriptor >= 0 else { throw Failure(action: "write beside \(path)", code: errno) }
-        let new = template.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
-        var isDone = false
-        defer {
-            close(descriptor)
-            if !isDone { unlink(new) }
+        do {
+            let draft = try FileDraft(at: "\(path).\(UInt64.random(in: .min ... .max))", of: path)
+            if !isNew { try keepOwner(of: path, draft.descriptor) }
+            try draft.write(octets)
+            try draft.finish()
+        } catch let error as IOError {
+            throw Failure(action: error.operation, code: error.errno)
         }
-        if !isNew { try keepOwner(of: path, descriptor) }
-        var rest = octets[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw Failure(action: "write \(path)", code: errno) }
-            rest = rest.dropFirst(count)
-        }
-        guard fsync(descriptor) == 0, rename(new, path) == 0 else {
-            throw Failure(action: "replace \(path)", code: errno)
-        }
-        isDone = true
     }
 
     /// Gives the new file the owner, the group and the mode of the old one.

@@ -107,8 +107,7 @@ private final class Dialling {
     func result() async -> Outcome {
         await withUnsafeContinuation { continuation in
             self.continuation = continuation
-            // Holds, of these three: timers and attempts are its own, and cancelled when the race ends.
-            let deadlineTimer = Timer(on: executor) { [unowned self] in timedOut() }
+            let deadlineTimer = Timer(on: executor) { [weak self] in self?.timedOut() }
             self.deadlineTimer = deadlineTimer
             deadlineTimer.arm(at: deadline)
             if isAborted { abort() } else { perform(race.start()) }
@@ -126,13 +125,23 @@ private final class Dialling {
             case .dial(let index): dial(index)
             case .pause: pause()
             case .win(let index): end(.success((index, race.addresses[index])))
-            case .fail(let error): end(.failure(error))
+            case .fail(let error): end(.failure(isAboutIPv6(error) ? withoutIPv6(error) : error))
             }
         }
     }
 
+    /// Whether the machine may have a network, though no way to these addresses.
+    private func isAboutIPv6(_ error: IOError) -> Bool {
+        error.errno == ENETUNREACH && race.addresses.allSatisfy(\.isIPv6)
+    }
+
+    private func withoutIPv6(_ error: IOError) -> IOError {
+        IOError(
+            error.code, errno: EAFNOSUPPORT, operation: error.operation, detail: "this machine has no way to IPv6")
+    }
+
     private func dial(_ index: Int) {
-        // Holds: see `result`.
+        // Holds: attempts are its own, and cancelled when the race ends.
         let attempt = Attempt(index, to: race.addresses[index], on: executor) { [unowned self] index, error in
             if let error { perform(race.failed(index, with: error)) } else { perform(race.connected(index)) }
         }
@@ -142,11 +151,12 @@ private final class Dialling {
 
     private func pause() {
         guard continuation != nil else { return }
-        // Holds: see `result`.
-        let timer = pauseTimer ?? Timer(on: executor) { [unowned self] in perform(race.pauseEnded()) }
+        let timer = pauseTimer ?? Timer(on: executor) { [weak self] in self?.pauseEnded() }
         pauseTimer = timer
         timer.arm(after: Connector.pause)
     }
+
+    private func pauseEnded() { perform(race.pauseEnded()) }
 
     private func timedOut() {
         let list = race.addresses.map(\.description).joined(separator: ", ")

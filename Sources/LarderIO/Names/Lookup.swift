@@ -24,6 +24,11 @@ final class Lookup {
         let continuation: UnsafeContinuation<Answer, Never>
         /// Ends its wait.
         var timer: Timer?
+
+        fileprivate func resume(returning answer: Answer) {
+            timer?.cancel()
+            continuation.resume(returning: answer)
+        }
     }
 
     /// How long to wait for the slower family once the other has answered (RFC 8305 §3).
@@ -55,15 +60,14 @@ final class Lookup {
     }
 
     func start(within timeout: Duration) {
-        if let reason = servers.whyUnreachable() { return fail(.nameServerFailure, reason) }
+        if let reason = servers.whyUnreachable() { return fail(.nameServerFailure, reason, errno: ENETUNREACH) }
         for family in [Question.Family.ipv6, .ipv4] {
             let question = Question(family, name, of: servers, on: executor) { [weak self] in self?.answered() }
             questions.append(question)
         }
         for question in questions { question.ask() }
         guard finished != nil else { return }
-        // Holds: the timer is its own and goes off no more when it is gone.
-        let timer = Timer(on: executor) { [unowned self] in timedOut(timeout) }
+        let timer = Timer(on: executor) { [weak self] in self?.timedOut(timeout) }
         self.timer = timer
         timer.arm(after: timeout)
     }
@@ -80,8 +84,7 @@ final class Lookup {
         let areAllAnswered = questions.allSatisfy { $0.outcome != nil }
         if !addresses.isEmpty {
             if areAllAnswered { return succeed() }
-            // Holds: the timer is its own and goes off no more when it is gone.
-            let timer = Timer(on: executor) { [unowned self] in giveEarly() }
+            let timer = Timer(on: executor) { [weak self] in self?.giveEarly() }
             patienceTimer = timer
             timer.arm(after: Self.patience)
         } else if areAllAnswered {
@@ -95,7 +98,7 @@ final class Lookup {
         self.early = early
         let served = waiting.filter { !$0.needsAll }
         waiting.removeAll { !$0.needsAll }
-        for caller in served { caller.continuation.resume(returning: .success(early)) }
+        for caller in served { caller.resume(returning: .success(early)) }
     }
 
     /// Ends it with what it has found.
@@ -119,8 +122,8 @@ final class Lookup {
         }
     }
 
-    private func fail(_ code: IOError.Code, _ detail: String) {
-        conclude(.failure(IOError(code, operation: "resolve \(name)", detail: detail)), .zero)
+    private func fail(_ code: IOError.Code, _ detail: String, errno: Int32 = 0) {
+        conclude(.failure(IOError(code, errno: errno, operation: "resolve \(name)", detail: detail)), .zero)
     }
 
     private func conclude(_ result: Answer, _ lifetime: Duration?) {
@@ -131,7 +134,7 @@ final class Lookup {
         patienceTimer = nil
         for question in questions { question.cancel() }
         finished(self, result, lifetime)
-        for caller in waiting { caller.continuation.resume(returning: result) }
+        for caller in waiting { caller.resume(returning: result) }
         waiting = []
     }
 
@@ -140,16 +143,15 @@ final class Lookup {
 
     /// Another caller.
     func join(_ caller: Caller) {
-        if let early, !caller.needsAll { return caller.continuation.resume(returning: .success(early)) }
+        if let early, !caller.needsAll { return caller.resume(returning: .success(early)) }
         waiting.append(caller)
     }
 
     /// Has a caller wait until `deadline` at most.
     func limit(_ number: UInt64, until deadline: Int64) {
         guard let index = waiting.firstIndex(where: { $0.number == number }) else { return }
-        // Holds: the timer is its own and goes off no more when it is gone.
-        let timer = Timer(on: executor) { [unowned self] in
-            leave(
+        let timer = Timer(on: executor) { [weak self, name] in
+            self?.leave(
                 number,
                 IOError(
                     .lookupTimedOut, operation: "resolve \(name)", detail: "no answer from the name servers in time"))
@@ -161,7 +163,7 @@ final class Lookup {
     /// A caller waits no longer. Without any the look-up ends, unless some have the addresses of one family already.
     func leave(_ number: UInt64, _ error: IOError) {
         guard let index = waiting.firstIndex(where: { $0.number == number }) else { return }
-        waiting.remove(at: index).continuation.resume(returning: .failure(error))
+        waiting.remove(at: index).resume(returning: .failure(error))
         if waiting.isEmpty, early == nil { conclude(.failure(error), .zero) }
     }
 }

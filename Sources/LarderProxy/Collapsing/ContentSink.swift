@@ -2,6 +2,8 @@
 
 import Larder
 import LarderHTTP
+import LarderIO
+import LarderSettings
 import LarderStores
 
 /// Distributes the content of one response: to the readers of its shared load, and to memory and store within their limits.
@@ -16,6 +18,9 @@ final class ContentSink {
     private var retains: Bool
     /// Octets so far.
     private(set) var total: Int64 = 0
+    /// For how many nanoseconds a reader has held back others. It has as long as for one write: each octet that it takes
+    /// begins that anew for itself, but not for those who wait behind it.
+    private var held: Int64 = 0
 
     init(_ sharedLoad: SharedLoad, _ context: LoopContext, writer: EntityWriter?, keepsInMemory: Bool) {
         self.sharedLoad = sharedLoad
@@ -38,7 +43,20 @@ final class ContentSink {
         sharedLoad.append(chunk)
         // Other loads may leave no room for it.
         retains = retains && sharedLoad.isRetaining
-        await sharedLoad.room()
+        await sharedLoad.room(hold)
+    }
+
+    /// Limits a wait for the slowest reader.
+    private func hold() -> () -> Void {
+        let (loop, sharedLoad) = (context.loop, sharedLoad)
+        let begun = loop.monotonicHere()
+        let limit = context.configuration.settings.timeouts.write
+        let timer = loop.timerHere(after: limit - .nanoseconds(held)) { sharedLoad.giveUpSlowest() }
+        return { [self] in
+            let isOver = !timer.isArmed || !sharedLoad.isForSeveral
+            timer.cancel()
+            held = isOver ? 0 : held + loop.monotonicHere() - begun
+        }
     }
 
     enum Taking { case asBefore, tooLong }
@@ -58,14 +76,14 @@ final class ContentSink {
         }
         if let growing = writer, total > context.storedObjectLimit {
             if !retains {
-                await sharedLoad.retireSpool()
+                await sharedLoad.retireSpool(hold)
                 taking = .tooLong
             }
             growing.abort()
             writer = nil
         }
         if let slow = writer, !retains, await !keepsPace(slow) {
-            await sharedLoad.retireSpool()
+            await sharedLoad.retireSpool(hold)
             slow.giveUp()
             writer = nil
         }
@@ -82,7 +100,7 @@ final class ContentSink {
             // Nobody is behind what memory has.
             sharedLoad.dropSpool()
         } else {
-            await sharedLoad.retireSpool()
+            await sharedLoad.retireSpool(hold)
         }
         writer.abort()
         self.writer = nil

@@ -44,9 +44,10 @@ package struct AuthorityFiles: Sendable {
         }
     }
 
-    /// Replaces the saved authority. The certificate is written last: a key without one is not an authority, and a renewed certificate matches both
-    /// keys.
+    /// Replaces the saved authority. The certificate is written last, and does not outlive its key: a key without one is not
+    /// an authority, and a renewed certificate matches both keys.
     func save(_ authority: LocalAuthority) throws {
+        if try read(keyPath, isSecret: true) != authority.keyFile { unlink(certificatePath) }
         try write(authority.keyFile, to: keyPath, mode: 0o600)
         try write(Array(authority.pem.utf8), to: certificatePath, mode: 0o644)
     }
@@ -79,17 +80,11 @@ package struct AuthorityFiles: Sendable {
         return Array(octets.prefix(count))
     }
 
-    /// Writes the whole file under another name first, so that a crash leaves the old one or the new one.
     private func write(_ octets: [UInt8], to path: String, mode: mode_t) throws {
-        let draft = path + ".new"
-        unlink(draft)
-        let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
-        guard descriptor >= 0 else { throw Failure(path: draft, reason: String(cString: strerror(errno))) }
-        let isWritten = Glibc.write(descriptor, octets, octets.count) == octets.count && fsync(descriptor) == 0
-        let code = errno
-        close(descriptor)
-        guard isWritten, rename(draft, path) == 0 else {
-            throw Failure(path: path, reason: String(cString: strerror(isWritten ? errno : code)))
+        do throws(IOError) {
+            try FileDraft.write(octets, to: path, draft: path + ".new", mode: mode)
+        } catch {
+            throw Failure(path: path, reason: String(cString: strerror(error.errno)))
         }
     }
 }

@@ -89,12 +89,13 @@ package final class RoutedService: Sendable {
         self.settings = settings
         self.variables = variables
         configurations = service.configurationSet
-        saysPrivacyByURL = settings.declare != nil && configurations.entries.contains(where: \.saysPrivacy)
+        let declared = settings.declare == nil ? [] : service.declaredEntries
+        // The settings' own say about the whole service is not the program's.
+        saysPrivacyByURL = declared.contains(where: \.saysPrivacy)
         identity = settings.privacy == .partitioned || saysPrivacyByURL ? Identity(settings.identity) : nil
         isKeyedByHead = identity?.parts?.contains { $0 == .client || $0 == .user } != true
         denials = DenialRules(settings.configure, relativeTo: service.baseURL)
         usesVariables = !settings.usedVariables.isEmpty
-        let declared = settings.declare == nil ? [] : service.declaredEntries
         hasBlocks = !settings.configure.isEmpty || declared.contains { $0.matches != nil || $0.changesRequests }
         ownCredentials = settings.credentials(
             variables, certificate: tls?.certificate, programmed: declared.flatMap(\.lastingCredentials),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import LarderIO
 import LarderShared
 
 /// The file beside the store with the place up to which the log of invalidations was applied to the stored responses,
@@ -66,12 +67,6 @@ package struct PositionFile: Sendable {
 
     /// Replaces the file, or leaves the old one: then more than necessary is obeyed again.
     func write(_ place: Place) {
-        let fresh = path + ".new"
-        let descriptor = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { return }
-        let text = PositionFile.text(place)
-        let isWritten = Glibc.write(descriptor, text, text.utf8.count) == text.utf8.count
-        close(descriptor)
-        if isWritten { rename(fresh, path) } else { unlink(fresh) }
+        try? FileDraft.write(Array(PositionFile.text(place).utf8), to: path, draft: path + ".new")
     }
 }

@@ -8,11 +8,18 @@ struct Circuit: Equatable {
     enum State: Equatable {
         /// Leads to `open` when the run of failures is long enough.
         case closed(Run)
-        /// Nothing passes before `until`; the first request after it becomes the probe.
-        case open(until: Int64, openings: Int)
+        /// Nothing passes before `until` but one request at a time that bypasses backoff. The first other one after it
+        /// becomes the probe.
+        case open(until: Int64, openings: Int, early: Early? = nil)
         /// A probe has been under way since `since`. Leads to `closed` or back to `open`. If a probe has no result for
         /// longer than the circuit would have been open, another joins it.
         case halfOpen(probe: Int, since: Int64, openings: Int)
+    }
+
+    /// A request that was sent before its time. If it is answered, the circuit closes; its failure is no news.
+    struct Early: Equatable {
+        var probe: Int
+        var since: Int64
     }
 
     /// Failures in a row.
@@ -59,28 +66,32 @@ struct Circuit: Equatable {
     func heldUntil(now: Int64, limits: BreakerLimits, bypassesBackoff: Bool = false) -> Int64? {
         switch state {
         case .closed: nil
-        case .open(let until, _): now < until && !bypassesBackoff ? until : nil
+        case .open(let until, let openings, let early):
+            bypassesBackoff
+                ? early.map { $0.since + limits.interval(openings) }.flatMap { now < $0 ? $0 : nil }
+                : now < until ? until : nil
         case .halfOpen(_, let since, let openings):
             now < since + limits.interval(openings) ? since + limits.interval(openings) : nil
         }
     }
 
-    /// Decides about a request. With `bypassesBackoff` it may probe before its time.
+    /// Decides about a request. With `bypassesBackoff` it may pass before its time; it takes no other's turn as the probe,
+    /// for which it may fail as no other would.
     mutating func admit(bypassesBackoff: Bool, now: Int64, limits: BreakerLimits) -> Verdict {
         // The breaker was disabled while it was open.
         guard limits.failures > 0 else { return .pass }
-        let openings: Int
+        if let until = heldUntil(now: now, limits: limits, bypassesBackoff: bypassesBackoff) {
+            return .held(until: until)
+        }
         switch state {
         case .closed: return .pass
-        case .open(let until, let count):
-            guard now >= until || bypassesBackoff else { return .held(until: until) }
-            openings = count
-        case .halfOpen(_, _, let count):
-            if let until = heldUntil(now: now, limits: limits) { return .held(until: until) }
-            openings = count
+        case .open(let until, let openings, _) where bypassesBackoff:
+            lastProbe += 1
+            state = .open(until: until, openings: openings, early: Early(probe: lastProbe, since: now))
+        case .open(_, let openings, _), .halfOpen(_, _, let openings):
+            lastProbe += 1
+            state = .halfOpen(probe: lastProbe, since: now, openings: openings)
         }
-        lastProbe += 1
-        state = .halfOpen(probe: lastProbe, since: now, openings: openings)
         return .probe(lastProbe)
     }
 
@@ -100,7 +111,8 @@ struct Circuit: Equatable {
             state = .open(until: now + limits.interval(0), openings: 0)
             return .opened
         case .open:
-            // It was sent before the others had failed, and is no new evidence.
+            // It was sent before the others had failed, or before its time, and is no new evidence.
+            endEarly(probe)
             return nil
         case .halfOpen(let current, _, let openings):
             guard probe == current else { return nil }
@@ -118,7 +130,14 @@ struct Circuit: Equatable {
 
     /// A probe was cancelled without a result: the next request is one.
     mutating func withdrawn(probe: Int?, now: Int64) {
+        endEarly(probe)
         guard case .halfOpen(let current, _, let openings) = state, probe == current else { return }
         state = .open(until: now, openings: openings)
+    }
+
+    private mutating func endEarly(_ probe: Int?) {
+        if case .open(let until, let openings, let early?) = state, early.probe == probe {
+            state = .open(until: until, openings: openings)
+        }
     }
 }

@@ -197,7 +197,7 @@ struct OriginHealth {
 extension UpstreamError {
     /// The outcome that a failed request means for its origin.
     var outcome: OriginHealth.Outcome {
-        if hold != nil { return .unknown }
+        if hold != nil || isForWantOfContent { return .unknown }
         if isUnreachable { return .unreachable }
         switch code {
         case .responseTimeout, .connectionTerminated: return .troubled

@@ -53,7 +53,7 @@ package final class OriginWatch: Sendable {
 
     private let shards: [Lock<[Key: OriginHealth]>]
     private let noted = Atomic<Int>(0)
-    private let network = Lock(Circuit())
+    private let network = Lock(NetworkHealth())
     private let isNetworkDoubtful = Atomic<Bool>(false)
     /// When an origin elsewhere answered last, to the second.
     private let lastAnswer = Atomic<Int64>(.min / 2)
@@ -166,7 +166,7 @@ package final class OriginWatch: Sendable {
 
     /// Whether no origin can be reached at the moment.
     package var isNetworkLost: Bool {
-        isNetworkDoubtful.load(ordering: .relaxed) && network.withLock { !$0.isClosed }
+        isNetworkDoubtful.load(ordering: .relaxed) && network.withLock { $0.isLost }
     }
 
     /// Every origin with problems, in the order of their names.
@@ -195,14 +195,6 @@ package final class OriginWatch: Sendable {
 
     // MARK: The network
 
-    /// Three different unreachable hosts in a row are no accident.
-    private static let networkLimits: BreakerLimits = {
-        var limits = BreakerLimits()
-        limits.failures = 3
-        limits.persistence = 0
-        return limits
-    }()
-
     /// For how long an answer proves that the network works: a minute against hosts that do not answer, and seconds against
     /// signs that this machine has lost its network.
     private static func proof(against error: UpstreamError) -> Duration { .seconds(error.isLocal ? 5 : 60) }
@@ -213,9 +205,7 @@ package final class OriginWatch: Sendable {
             [.dnsError, .dnsTimeout, .destinationUnavailable, .connectionTimeout].contains(error.code),
             now >= lastAnswer.load(ordering: .relaxed).advanced(by: Self.proof(against: error))
         else { return }
-        let changed = network.withLock {
-            $0.failed(subject: origin.host.hashValue, probe: nil, now: now, limits: Self.networkLimits)
-        }
+        let changed = network.withLock { $0.failed(origin.host.hashValue, now: now) }
         isNetworkDoubtful.store(true, ordering: .relaxed)
         if changed == .opened { notify(.networkLost(error: "\(error)")) }
     }
@@ -226,10 +216,9 @@ package final class OriginWatch: Sendable {
         let isNews = now >= lastAnswer.load(ordering: .relaxed).advanced(by: .seconds(1))
         guard isDoubtful || isNews, !origin.isLoopback else { return }
         lastAnswer.store(now, ordering: .relaxed)
-        guard isDoubtful else { return }
-        let changed = network.withLock { circuit in
+        let changed = network.withLock { network in
             isNetworkDoubtful.store(false, ordering: .relaxed)
-            return circuit.answered()
+            return network.answered(origin.host.hashValue, now: now)
         }
         if changed == .closed { notify(.networkBack) }
     }
@@ -240,10 +229,7 @@ package final class OriginWatch: Sendable {
         isTaken: Bool = true
     ) -> Bool {
         if isNetworkLost, !origin.isLoopback {
-            guard isTaken else { return network.withLock { $0.heldUntil(now: now, limits: Self.networkLimits) == nil } }
-            let verdict = network.withLock { $0.admit(bypassesBackoff: false, now: now, limits: Self.networkLimits) }
-            if case .held = verdict { return false }
-            return true
+            return network.withLock { $0.isProbeDue(origin.host.hashValue, now: now, isTaken: isTaken) }
         }
         return [true, false].contains { reachesLoopback in
             let key = Key(origin, parent, tls, reachesLoopback: reachesLoopback)

@@ -92,6 +92,35 @@ struct ResolverTests {
         #expect(server.questions.count == 2)
     }
 
+    @Test(arguments: 0...2)
+    func `the deadline of whoever has an answer passes unnoticed`(number: Int) async throws {
+        let replies = [.addresses(ipv4: [1], ipv6: []), .ipv6Alone([(7, 7)]), FakeNameServer.Reply.noSuchName]
+        let server = try FakeNameServer { _ in replies[number] }
+        let time = ManualTime()
+        let files = server.files
+        try await onLoop(time: time) { loop in
+            var limits = Resolver.Limits()
+            limits.timeout = .seconds(200_000)
+            let resolver = Resolver(on: loop, files: files, limits: limits)
+            let isThere = Lock(false)
+            loop.spawnHere {
+                _ = try? await resolver.addresses(
+                    of: "www.example", port: 80, until: time.monotonic().advanced(by: .seconds(100_000)))
+                isThere.withLock { $0 = true }
+            }
+            // The slower family is given up after a little time.
+            while !isThere.withLock({ $0 }) {
+                time.advance(by: .milliseconds(10))
+                await loop.yield()
+            }
+            for _ in 0..<3 {
+                time.advance(by: .seconds(100_000))
+                await loop.yield()
+            }
+            #expect(await Self.describe("127.0.0.1", by: resolver) == "127.0.0.1:80")
+        }
+    }
+
     @Test func `a name that does not exist is remembered for a second`() async throws {
         let server = try FakeNameServer { _ in .noSuchName }
         let time = ManualTime()

@@ -43,6 +43,31 @@ struct SharedLoadTests {
         }
     }
 
+    @Test func `a reader that holds back another is given up`() async {
+        let sharedLoad = sharedLoad(window: 4, expecting: 2)
+        sharedLoad.announce(Self.answer())
+        let (slow, quick) = (sharedLoad.read(), sharedLoad.read())
+        sharedLoad.append(ContentChunk("12345678".utf8))
+        guard case .chunks = await sharedLoad.next(for: quick) else { Issue.record("no content"); return }
+        async let held: Void = sharedLoad.room()
+        sharedLoad.giveUpSlowest()
+        await held
+        sharedLoad.append(ContentChunk("abcd".utf8))
+        sharedLoad.finish(trailers: Fields())
+        #expect(await Self.readAll(sharedLoad, quick) == "abcd.")
+        #expect(await Self.readAll(sharedLoad, slow) == "!SharedLoadError")
+    }
+
+    @Test func `a reader alone is waited for`() async {
+        let sharedLoad = sharedLoad(window: 4)
+        sharedLoad.announce(Self.answer())
+        let only = sharedLoad.read()
+        sharedLoad.append(ContentChunk("12345678".utf8))
+        sharedLoad.giveUpSlowest()
+        sharedLoad.finish(trailers: Fields())
+        #expect(await Self.readAll(sharedLoad, only) == "12345678.")
+    }
+
     // MARK: Reading
 
     @Test func `each reader gets all content in order, at its own pace`() async {

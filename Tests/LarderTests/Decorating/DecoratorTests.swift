@@ -316,6 +316,28 @@ struct DecoratorTests {
         #expect(refresh.token == "new")
     }
 
+    @Test func `RQ-19 loads that a hook of the request for a token begins are decorated, its next link is not`() async {
+        let began = Recorder<Request>()
+        let asked = Recorder<Void>()
+        fixture.transport.reply(.post, Fixture.url("name"), StubReply.text("me"))
+        fixture.transport.reply(.post, Fixture.url("token"), .text("t1"), .text("t2"))
+        fixture.reply("a", StubReply(401), .text("a"))
+        fixture.reply("b", StubReply(401), .text("b"))
+        let refresh = TokenRefresh(
+            makeRequest: { service in
+                service.resource("name").request(.post).onSuccess { _ in
+                    if began.count == 0 { began(service.resource("b").load()) }
+                }.chained { _ in .passTo(service.resource("token").request(.post)) }
+            }, readToken: { $0.text })
+        decorate { resource, request in
+            if resource.url.string.hasSuffix("token") { asked(()) }
+            return refresh.decorate(resource, request)
+        }
+        #expect(await resource.load().response().response.entity?.text == "a")
+        #expect(await began.values.first?.response().response.entity?.text == "b")
+        #expect(asked.count > 0)
+    }
+
     @Test func `RQ-19 RQ-17 whoever gives up waiting for a token leaves the others waiting`() async {
         let held = fixture.transport.hold(.post, Fixture.url("token"))
         for path in ["a", "b"] { fixture.reply(path, StubReply(401), .text("in")) }

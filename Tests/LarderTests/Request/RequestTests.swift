@@ -327,6 +327,21 @@ struct RequestTests {
         #expect(request.info?.response.entity?.text == "first")
     }
 
+    @Test func `RQ-20 so is that of a load that was made as one was needed`() async {
+        let decorated = Recorder<Int>()
+        fixture.service.configure {
+            $0.decorateRequests { _, request in
+                decorated(1)
+                return request
+            }
+        }
+        fixture.reply("a", .text("first"), .text("second"))
+        let request = resource.loadIfNeeded()
+        _ = await request?.response()
+        #expect(await request?.repeated().start().response().response.entity?.text == "second")
+        #expect(decorated.count == 1 && resource.text == "first")
+    }
+
     @Test func `RQ-21 a request goes through its states once`() async {
         let starts = Recorder<Int>()
         let held = fixture.transport.hold(.get, Fixture.url("a"))
