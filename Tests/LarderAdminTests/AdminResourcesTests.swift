@@ -110,6 +110,12 @@ struct AdminResourcesTests {
             _ = try daemon.command("POST", "/-/wipe?match=**&caches=keep")
             let answer = try daemon.command("POST", "/-/invalidate?match=/a")
             #expect(try answer.json["invalidated"]?["disk"]?.int == 1)
+            #expect(try answer.json["unchanged"] == nil)
+            for (path, unchanged) in [("/-/invalidate?match=/a", 1), ("/-/invalidate?match=/never", 0)] {
+                let again = try daemon.command("POST", path).json
+                #expect(again["invalidated"]?["disk"]?.int == 0 && again["unchanged"]?.int == unchanged, "\(again)")
+            }
+            #expect(try daemon.command("POST", "/-/resource/invalidate?url=/api/a").json["unchanged"]?.int == 1)
             #expect(try daemon.get("/api/a")["Cache-Status"] == "Larder; fwd=stale; fwd-status=304")
             #expect(try daemon.get("/api/b")["Cache-Status"]?.hasPrefix("Larder; hit") == true)
         }

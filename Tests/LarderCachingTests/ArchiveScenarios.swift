@@ -179,6 +179,17 @@ struct ArchiveScenarios {
         }
     }
 
+    @Test func `what came with a cookie is left out for that, not for credentials that nobody sent`() async throws {
+        try await Scenario.run(onDisk: true) { settings, _ in
+            settings.admin.token = Secret("token")
+        } _: { (scene) async throws in
+            scene.origin.answer { _ in .ok("ETag: \"1\"", "Cache-Control: max-age=0", "Set-Cookie: a=b", content: "a") }
+            _ = try await scene.get("/a")
+            let summary = try summary(try await exported(scene))
+            #expect(summary["leftOut"]?["privateBecause"] == ["origin": 1], "\(summary)")
+        }
+    }
+
     @Test func `a variable in a field of one block leaves out what gets that field, and nothing else`() async throws {
         try await Scenario.run(onDisk: true) { settings, origin in
             settings.admin.token = Secret("token")

@@ -41,6 +41,24 @@ struct LeavingScenarios {
         }
     }
 
+    @Test func `a client that has had the last octet when it leaves has had all`() async throws {
+        try await Scenario.run { (scene) async throws in
+            for number in 0..<10 {
+                let client = try await scene.client()
+                try await client.send("GET \(scene.url("/\(number)")) HTTP/1.1", "Host: x")
+                let request = try await scene.origin.request()
+                try await request.write("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 6\r\n\r\n")
+                _ = try await client.head()
+                try await request.write("apples")
+                #expect(try await client.text(6) == "apples")
+                await client.close()
+                request.finish()
+            }
+            try await eventually("all are counted") { scene.count(.miss) + scene.count(.aborted) == 10 }
+            #expect(scene.count(.aborted) == 0)
+        }
+    }
+
     @Test func `an HTTP/1.0 client that ends its side counts as gone`() async throws {
         try await Scenario.run {
             $0.timeouts.abandon = .zero; _ = $1

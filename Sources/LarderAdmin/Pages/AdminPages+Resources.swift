@@ -18,7 +18,9 @@ extension AdminPages {
                 let parameters = try AdminParameters(request, known: ["match", "service", "group", "origin"])
                 let many = ManyResources(proxy: proxy, selection: try selection(parameters, proxy), walkers: walkers)
                 let counts = try await many.invalidate()
-                return OwnResponse(json: ["invalidated": counts.json])
+                var answer: JSONObject = ["invalidated": counts.json]
+                if counts.most == 0 { answer["unchanged"] = .integer(try await many.count().most) }
+                return OwnResponse(json: .object(answer))
             },
             "/-/wipe": .changing { request, proxy in
                 let parameters = try AdminParameters(
@@ -34,7 +36,9 @@ extension AdminPages {
             "/-/resource/invalidate": .changing { request, proxy in
                 let resource = try OneResource(AdminParameters(request, known: ["url"]), proxy, walkers)
                 let count = try await resource.invalidate()
-                return OwnResponse(json: ["url": .string(resource.url), "invalidated": .integer(count)])
+                var answer: JSONObject = ["url": .string(resource.url), "invalidated": .integer(count)]
+                if count == 0 { answer["unchanged"] = .integer(try await resource.partCount()) }
+                return OwnResponse(json: .object(answer))
             },
             "/-/resource/wipe": .changing { request, proxy in
                 let parameters = try AdminParameters(request, known: ["url", "caches", "pinned", "dryRun"])

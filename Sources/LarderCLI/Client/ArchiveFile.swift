@@ -29,19 +29,38 @@ final class ExportedFile {
         if stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
             throw CommandFailure("cannot write \(path): it is not a file")
         }
-        let descriptor = open(part, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, isPrivate ? 0o600 : 0o644)
+        try ExportedFile.removeLeftover(part)
+        // In a folder of many, nobody else may have made what is written to.
+        descriptor = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, isPrivate ? 0o600 : 0o644)
         guard descriptor >= 0 else {
             throw CommandFailure("cannot write \(part): \(String(cString: strerror(errno)))")
         }
-        self.descriptor = descriptor
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            throw CommandFailure("another export writes \(part)", advice: "wait for it, or name another file")
-        }
+        try ExportedFile.lock(descriptor, part)
         isBegun = true
-        // The rest of an interrupted export is written over.
-        guard ftruncate(descriptor, 0) == 0, !isPrivate || fchmod(descriptor, 0o600) == 0 else {
-            throw CommandFailure("cannot write \(part): \(String(cString: strerror(errno)))")
+    }
+
+    /// Removes the rest of an interrupted export.
+    private static func removeLeftover(_ part: String) throws {
+        let descriptor = open(part, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW)
+        if descriptor < 0, errno == ENOENT { return }
+        guard descriptor >= 0 else {
+            throw CommandFailure(
+                "cannot write \(part): \(String(cString: strerror(errno)))", advice: "remove it, or name another file")
         }
+        defer { close(descriptor) }
+        try lock(descriptor, part)
+        guard unlink(part) == 0 else {
+            throw CommandFailure("cannot replace \(part): \(String(cString: strerror(errno)))")
+        }
+    }
+
+    /// Has the file at `part` to itself until the descriptor is closed.
+    private static func lock(_ descriptor: Int32, _ part: String) throws {
+        var (locked, there) = (stat(), stat())
+        // Another export may have taken it for a leftover just before.
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, fstat(descriptor, &locked) == 0, lstat(part, &there) == 0,
+            locked.st_dev == there.st_dev, locked.st_ino == there.st_ino
+        else { throw CommandFailure("another export writes \(part)", advice: "wait for it, or name another file") }
     }
 
     deinit {

@@ -63,32 +63,40 @@ struct ExportOutcome {
     private(set) var exitStatus: Int32 = 0
 
     private static let reasons = [
-        ("partition", "are in users' partitions"), ("origin", "are the origin's `private` or set a cookie"),
-        ("credentials", "were sent to a request with credentials"),
-        ("configured", "are at URLs to which the configuration adds credentials"),
-        ("url", "have a secret in the URL"), ("refused", "are not for clients any more"),
+        ("partition", "is", "are", "in a user's partition"), ("origin", "is", "are", "`private` or came with a cookie"),
+        ("credentials", "was", "were", "sent to a request with credentials"),
+        ("configured", "is", "are", "at a URL to which the configuration adds credentials"),
+        ("url", "has", "have", "a secret in the URL"), ("refused", "is", "are", "not for clients any more"),
     ]
 
     init(_ summary: JSONValue) {
-        func note(_ name: String, _ words: String) -> Bool {
+        func note(_ name: String, _ remark: (Int) -> String) -> Bool {
             guard let count = summary["leftOut"]?[name]?.int, count > 0 else { return false }
-            remarks.append("\(Quantity.count(count)) \(words)")
+            remarks.append(remark(count))
             return true
         }
-        let hasPrivate = note("private", "that may be one user's alone were left out; --private includes them")
-        let reasons = ExportOutcome.reasons.compactMap { name, words in
-            (summary["leftOut"]?["privateBecause"]?[name]?.int).map { "\(Quantity.count($0)) \(words)" }
+        let hasPrivate = note("private") { ExportOutcome.privateRemark($0, "includes") }
+        let reasons = ExportOutcome.reasons.compactMap { name, one, many, words in
+            (summary["leftOut"]?["privateBecause"]?[name]?.int).map { "\(Quantity.count($0, one, many)) \(words)" }
         }
         if hasPrivate, !reasons.isEmpty { remarks.append("of those, " + reasons.joined(separator: "; ")) }
-        let hasDamaged = note("damaged", "were damaged on disk and left out")
-        let hasUnreadable = note(
-            "unreadable", "could not be read and were left out; they are still stored: export again, and see the log")
+        let hasDamaged = note("damaged") { Quantity.count($0, "was", "were") + " damaged on disk and left out" }
+        let hasUnreadable = note("unreadable") {
+            Quantity.count(
+                $0, "could not be read and was left out; it is", "could not be read and were left out; they are")
+                + " still stored: export again, and see the log"
+        }
         if hasUnreadable {
             exitStatus = ExitCode.failure.rawValue
         } else if summary["entities"]?.int == 0 {
             exitStatus = CommandFailure.nothingMatched
             if !hasPrivate, !hasDamaged { remarks.append("nothing matched") }
         }
+    }
+
+    static func privateRemark(_ count: Int, _ verb: String) -> String {
+        "\(Quantity.count(count)) that may be one user's alone \(count == 1 ? "was" : "were") left out; --private \(verb) "
+            + (count == 1 ? "it" : "them")
     }
 }
 
@@ -122,8 +130,7 @@ struct Import: ParsableCommand {
         progress.end()
         client.show(answer, text: Outline.text)
         if let left = answer["private"]?.int, left > 0 {
-            Terminal.writeError(
-                "larder: \(Quantity.count(left)) that may be one user's alone were left out; --private takes them")
+            Terminal.writeError("larder: \(ExportOutcome.privateRemark(left, "takes"))")
         }
         if let problem = answer["problem"]?.string {
             throw CommandFailure(
@@ -132,7 +139,8 @@ struct Import: ParsableCommand {
         }
         if let refused = answer["refused"]?.int, refused > 0 {
             throw CommandFailure(
-                "\(Quantity.count(refused)) of its responses were refused", advice: "the reasons stand above")
+                "\(Quantity.count(refused, "response was", "responses were")) refused",
+                advice: refused == 1 ? "the reason stands above" : "the reasons stand above")
         }
     }
 }

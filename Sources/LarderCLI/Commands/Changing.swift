@@ -161,6 +161,10 @@ extension ClientOptions {
             return
         }
         guard count == 0 else { return }
+        if let unchanged = answer["unchanged"]?.int, unchanged > 0 {
+            Terminal.writeError("larder: what matches is out of date already")
+            return
+        }
         Terminal.writeError("larder: \(none)")
         throw ExitCode(CommandFailure.nothingMatched)
     }

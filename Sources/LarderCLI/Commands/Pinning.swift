@@ -63,18 +63,11 @@ enum PinTable {
     static func text(_ answer: JSONValue, _ style: TextStyle) -> String {
         let pins = answer["pins"]?.array ?? []
         guard !pins.isEmpty else { return "nothing is pinned\n" }
-        var table = Columns(sides: [.right, .left], heading: ["size", "URL"])
-        for pin in pins {
-            let isThere = (pin["variants"]?.int ?? 0) > 0
-            table.rows.append([
-                isThere ? Quantity.bytes(pin["bytes"]?.int ?? 0) : "nothing",
-                Outline.printable(pin["url"]?.string ?? "?"),
-            ])
-        }
         let more = (answer["total"]?.int ?? pins.count) - pins.count
         let sum = Quantity.bytes(answer["pinnedBytes"]?.int ?? 0)
         let limit = Quantity.bytes(answer["limitBytes"]?.int ?? 0)
-        return table.text(style) + (more > 0 ? style.dim("and \(Quantity.count(more)) more") + "\n" : "")
+        return ResourceTable.text(.array(pins), style, width: Terminal.width)
+            + (more > 0 ? style.dim("and \(Quantity.count(more)) more") + "\n" : "")
             + "\(sum) of \(limit) on disk, overhead included\n"
     }
 }

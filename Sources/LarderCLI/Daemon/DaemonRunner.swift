@@ -78,9 +78,9 @@ enum DaemonRunner {
     private static func raiseFileLimit(for limits: Settings.Limits, _ logger: Logger) {
         let files = OpenFiles.raiseLimit()
         guard let shortage = OpenFiles.shortage(limit: files, connections: limits.connections) else { return }
-        // With the default limit, no warning on every start.
+        // The default limit is nobody's wish: many machines allow fewer files, and few have that many clients.
         let isDefault = limits.connections == Settings().limits.connections
-        logger.log(level: isDefault ? .info : .notice, "\(shortage)")
+        logger.log(level: isDefault ? .debug : .notice, "\(shortage)")
     }
 
     private static func start(
@@ -111,7 +111,7 @@ enum DaemonRunner {
                 ])
             return daemon
         } catch {
-            throw StartFailure.explained(error)
+            throw StartFailure.explained(error, settings)
         }
     }
 

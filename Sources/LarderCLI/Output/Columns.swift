@@ -55,6 +55,11 @@ enum Quantity {
         return value < 0 ? "-" + text : text
     }
 
+    /// `1 is`, `2 are`.
+    static func count(_ value: Int, _ one: String, _ many: String) -> String {
+        "\(count(value)) \(value == 1 ? one : many)"
+    }
+
     /// `1.5 MiB`: at most one decimal.
     static func bytes(_ value: Int) -> String {
         var unit = 0

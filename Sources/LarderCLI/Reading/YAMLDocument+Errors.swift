@@ -7,6 +7,9 @@ extension YAMLDocument {
     static func problem(_ error: YAMLError, text: String, source: Source) -> SettingsProblem {
         let context = error.context.map { ", \($0.text.trimmingPrefix("while ")) of line \($0.line)" } ?? ""
         var (line, hint) = advice(on: text, at: error.mark.line)
+        if error.problem.hasPrefix("mapping values are not allowed"), lacksSpace(in: text, before: error.mark.line) {
+            hint = "write a space after the colon in the line before"
+        }
         // Here an alias is no pattern that lacks its quotes.
         if error.problem.hasPrefix("values nested") { hint = "close the brackets that are open, or nest fewer aliases" }
         return SettingsProblem(
@@ -17,12 +20,24 @@ extension YAMLDocument {
 
     /// The usual mistakes, recognised by what the parser was reading.
     private static func advice(on error: YAMLError) -> String? {
+        if error.problem.hasPrefix("but found another document") {
+            return "keep one: what follows `---` belongs above it, or into a file of its own"
+        }
         if error.problem.hasPrefix("mapping values are not allowed") {
             return "put a value with `: ` in quotes, or begin it on a line of its own, indented by spaces"
         }
         guard let context = error.context?.text else { return nil }
         if context.contains("flow") { return "close each `[` with `]` and each `{` with `}`" }
         return context.contains("quoted scalar") ? "close the quotation mark" : nil
+    }
+
+    /// Whether the line before one is `key:value`, which is a text that goes on in the next line.
+    private static func lacksSpace(in text: String, before line: Int) -> Bool {
+        let before = text.split(separator: "\n", omittingEmptySubsequences: false).prefix(line - 1).last
+        guard let rest = before?.drop(while: { $0.isLetter || $0 == " " || $0 == "-" }), rest.first == ":" else {
+            return false
+        }
+        return !rest.dropFirst().isEmpty && !rest.hasPrefix(": ") && !rest.hasPrefix("://")
     }
 
     /// The usual mistakes, recognised by the line.

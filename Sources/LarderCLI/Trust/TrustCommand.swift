@@ -37,7 +37,9 @@ struct Trust: ParsableCommand {
         if prints {
             return Terminal.write(String(decoding: try client.send(.get, "/-/ca.pem", accept: "*/*"), as: UTF8.self))
         }
-        let authority = try LocalCA(client, method: .post, renew: renew)
+        guard let authority = try LocalCA(client, method: .post, renew: renew) else {
+            throw CommandFailure("the daemon has made no local CA")
+        }
         let environment = ProcessInfo.processInfo.environment
         let isTerminal = isatty(0) == 1
         Terminal.write(authority.introduction)
@@ -104,7 +106,9 @@ struct Untrust: ParsableCommand {
 
     func run() throws {
         let client = try ClientOptions.of(socket: socket).adminClient()
-        let authority = try LocalCA(client, method: .get, renew: false)
+        guard let authority = try LocalCA(client, method: .get, renew: false) else {
+            return Terminal.write(Untrust.nothing)
+        }
         let environment = ProcessInfo.processInfo.environment
         let stores = TrustStore.found(
             home: environment["HOME"], hasCertutil: TrustSteps.has("certutil", in: environment["PATH"] ?? ""))
@@ -122,6 +126,12 @@ struct Untrust: ParsableCommand {
         Terminal.write("The daemon has forgotten its CA and removed the key.\n")
         if !left.isEmpty { Terminal.write(Untrust.remainder(of: authority.fingerprint, in: left)) }
     }
+
+    static let nothing = """
+        The daemon has no local CA: nothing was changed. If a store still has one of an earlier CA, its name begins with \
+        \(LocalCA.namePrefix).
+
+        """
 
     /// Takes all certificates of the CA's key out of stores. Returns those that may still have any: the CA is needed to
     /// find them.
@@ -163,13 +173,13 @@ struct Untrust: ParsableCommand {
 struct LocalCA {
     let name, fingerprint, notAfter, pem: String
 
+    /// Nil where the daemon has none.
+    ///
     /// - Parameter method: POST creates a CA if there is none.
-    init(_ client: AdminClient, method: LarderHTTP.Method, renew: Bool) throws {
+    init?(_ client: AdminClient, method: LarderHTTP.Method, renew: Bool) throws {
         let target = AdminClient.target("/-/ca", renew ? [("renew", "true")] : [])
         let answer = try JSONValue(parsing: try client.send(method, target))["authority"]
-        guard let fingerprint = answer?["fingerprint"]?.string else {
-            throw CommandFailure("the daemon has no local CA", advice: "`larder trust` has one made")
-        }
+        guard let fingerprint = answer?["fingerprint"]?.string else { return nil }
         self.fingerprint = fingerprint
         name = answer?["name"]?.string ?? "?"
         notAfter = answer?["notAfter"]?.string ?? "?"

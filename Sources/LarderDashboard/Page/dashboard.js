@@ -7,10 +7,12 @@ let last = null, past = null, wantsDay = false;
 // MARK: Figures
 
 const servedOf = r => r.hit + r.stale + r.validated + r.collapsed;
+// All but those to Larder itself, as `larder status` counts them.
+const totalOf = ({ own, ...others }) => Object.values(others).reduce((sum, n) => sum + n, 0);
 
 function showFigures(status) {
   const r = status.requests, served = servedOf(r), now = performance.now();
-  const all = served + r.miss + r.pass + r.error;
+  const all = totalOf(r);
   if (last && all >= last.all) {
     $("rate").textContent = rateText((all - last.all) / Math.max(0.2, (now - last.at) / 1000));
   }
@@ -22,7 +24,7 @@ function showFigures(status) {
   $("uptime").textContent = "up " + span(status.uptimeSeconds);
   const isAsked = served + r.miss + r.error > 0;
   $("hit-ratio").textContent = isAsked ? percent(status.hitRatio) : "–";
-  $("hit-note").textContent = "since the start: " + count(served) + " of " + count(served + r.miss + r.error) + " requests";
+  $("hit-note").textContent = count(served) + " of " + count(served + r.miss + r.error) + " hits, misses and errors since the start";
   $("rate-note").textContent = count(all) + " in all, " + count(status.connections.open) + " connections";
   $("saved").textContent = bytes(status.bytes.saved);
   $("saved-note").textContent = status.bytes.sent ? percent(status.byteHitRatio) + " of " + bytes(status.bytes.sent) + " sent to clients" : "nothing sent yet";
@@ -101,9 +103,9 @@ function nameOf(service) {
 
 function showServices(status) {
   const others = { name: "other hosts", ...status.otherHosts };
-  const all = status.services.concat(servedOf(others.requests) + others.requests.miss + others.requests.pass + others.requests.error ? [others] : []);
+  const all = status.services.concat(totalOf(others.requests) ? [others] : []);
   rows("services", all.map(service => {
-    const r = service.requests, asked = servedOf(r) + r.miss + r.pass + r.error;
+    const r = service.requests;
     const name = service.mount ? element("a", service.name) : element("span", service.name);
     if (service.mount) { name.href = service.mount; name.title = nameOf(service); }
     const { hits, loads } = service.latencyMilliseconds;
@@ -111,7 +113,7 @@ function showServices(status) {
       holding("td", "long", name, service.baseURL ? element("span", service.baseURL, "sub") : null),
       holding("td", "plot-column", sparkline(past && past.services[service.mount ? service.name : "-"])),
       element("td", servedOf(r) + r.miss + r.error ? percent(service.hitRatio) : "–", "number"),
-      element("td", count(asked), "number"), element("td", bytes(service.bytes.saved), "number"),
+      element("td", count(totalOf(r)), "number"), element("td", bytes(service.bytes.saved), "number"),
       element("td", latency(hits.p50 / 1000), "number roomy"), element("td", latency(loads.p50 / 1000), "number roomy"),
       service.baseURL ? healthOf(service, status.upstreams) : element("td", "", "quiet"),
     ];
@@ -174,6 +176,28 @@ function ranking(list, lines, otherwise) {
     element("b", figure),
     element("span", [ambiguousService({ url, service }), why].filter(Boolean).join(": "), "quiet why")));
   keepFocus($(list), () => $(list).replaceChildren(...(made.length ? made : [element("li", otherwise, "quiet")])));
+}
+
+// Where there are users, the browser asks for name and password meanwhile; who gave none is not asked again and again.
+let isRanking = false, isRefused = false;
+
+async function rank(status) {
+  if (isRanking || isRefused) return;
+  isRanking = true;
+  try {
+    await showHighlights(status);
+    $("login").hidden = true;
+  } catch (error) {
+    isRefused = error.status === 401;
+  }
+  isRanking = false;
+}
+
+// A request without credentials is refused without a question of the browser, which not each one asks.
+async function sayWhoMayLook() {
+  try {
+    $("login").hidden = (await fetch("/-/requests?limit=1", { credentials: "omit" })).status !== 401;
+  } catch (_) { /* The next request fails too. */ }
 }
 
 async function showHighlights({ requests }) {
@@ -349,7 +373,7 @@ async function refresh() {
       if (turn % 5 === 0 || !past) {
         past = await ask("/-/history");
         drawHistory(wantsDay ? past.day : past.recent, wantsDay);
-        await showHighlights(status);
+        rank(status);
       }
       turn += 1;
       showFigures(status);
@@ -393,7 +417,11 @@ for (const choice of document.getElementsByName("span")) {
   });
 }
 $("any-host").textContent = location.origin + "/https/example.com/";
-refresh();
+sayWhoMayLook().then(refresh);
 list();
 listen();
-document.addEventListener("visibilitychange", () => { if (!document.hidden) list(); listen(); });
+document.addEventListener("visibilitychange", () => {
+  if (isRefused) return;
+  if (!document.hidden) list();
+  listen();
+});

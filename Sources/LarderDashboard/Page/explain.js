@@ -305,10 +305,12 @@ async function change(action) {
     openTokenForm(true);
     return;
   }
+  if (action === "wipe" && !confirm("Forget all that is stored for " + lookedAt() + "?")) return;
   try {
     const answer = await (await fetched("/-/resource/" + action + "?url=" + encodeURIComponent(lookedAt()),
       { method: "POST", headers: { Accept: "application/json", Authorization: "Bearer " + token } })).json();
-    const done = { load: answer.result, invalidate: answer.invalidated ? "out of date now" : "nothing was stored",
+    const done = { load: answer.result,
+      invalidate: answer.invalidated ? "out of date now" : answer.unchanged ? "out of date already" : "nothing was stored",
       wipe: answer.wiped ? "wiped" : "nothing was stored" };
     await explain();
     $("done").textContent = done[action];

@@ -55,15 +55,17 @@ function button(text, style, action) {
 }
 
 function rows(table, lines, otherwise) {
-  const body = $(table).tBodies[0];
+  const body = $(table).tBodies[0], names = $(table).tHead.rows[0].cells;
   const made = lines.map(cells => {
     const row = document.createElement("tr");
     for (const cell of cells) row.append(cell instanceof Node ? cell : element("td", cell));
+    // On narrow screens, where lines stand for rows, each value has its name beside it.
+    [...row.cells].forEach((cell, number) => { cell.dataset.name = names[number].textContent; });
     return row;
   });
   if (!made.length) {
     const cell = element("td", otherwise, "quiet");
-    cell.colSpan = $(table).tHead.rows[0].cells.length;
+    cell.colSpan = names.length;
     made.push(holding("tr", "", cell));
   }
   keepFocus(body, () => body.replaceChildren(...made));

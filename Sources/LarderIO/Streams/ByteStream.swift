@@ -33,7 +33,7 @@ package final class ByteStream {
     private var writerForInput = Waiter()
 
     /// Whether a task waits for room to write the rest of something.
-    var isWriting: Bool { writer.isOccupied || writerForInput.isOccupied }
+    package var isWriting: Bool { writer.isOccupied || writerForInput.isOccupied }
     private var isReading: Bool { reader.isOccupied || readerForRoom.isOccupied || watcher != nil }
 
     /// When waits end with `.timedOut`.

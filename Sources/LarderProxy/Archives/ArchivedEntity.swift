@@ -151,7 +151,9 @@ extension Proxy {
             length: record.content.length)
         let isRefused =
             configuration.router.table.hardWiredAnswer(to: uri, method: method, of: service, settled) != nil
-        let reason = entity.personalReason(under: settled)
+        var reason = entity.personalReason(under: settled)
+        // The cookie itself is not stored.
+        if reason == .credentials, stored.traces == .cookie { reason = .origin }
         if !includesPrivate, let reason = reason ?? (isRefused ? .refused : nil) { return .personal(reason) }
         if reason != nil { entity.owner = service.owner }
         guard stored.extent == .whole else { return .partial }

@@ -214,7 +214,7 @@ final class Exchange {
         case let error as ParseError: problem = .malformed(error)
         case is ClientGone:
             // An event stream ends when its client leaves.
-            if writer.record.kind != .own { writer.record.kind = .aborted }
+            noteDeparture()
             writer.isPersistent = false
             resetIfCut()
             throw error
@@ -241,11 +241,15 @@ final class Exchange {
 
     /// Ends an exchange whose client has left before its task, which continues a load for others.
     func endEarly() {
-        writer.record.kind = .aborted
+        noteDeparture()
         writer.isPersistent = false
         end()
         stream.close()
         connection.left()
+    }
+
+    private func noteDeparture() {
+        if writer.record.kind != .own, !writer.isAllSent { writer.record.kind = .aborted }
     }
 
     private func end() {

@@ -47,6 +47,8 @@ final class ResponseWriter {
     var recorder: ExchangeRecorder?
     /// Whether the final response's head was sent: from then on an error can only close the connection.
     private(set) var hasResponded = false
+    /// The length of the content that the head announces; nil where it announces none.
+    private var announcedLength: Int64?
     /// Whether the connection can serve another request afterwards.
     var isPersistent = true
     /// Whether the client may still be sending when the connection closes.
@@ -74,6 +76,7 @@ final class ResponseWriter {
         links = nil
         recorder = nil
         hasResponded = false
+        announcedLength = nil
         isPersistent = request.traits.isPersistent
         mustLinger = false
         _ = interims.takeOwed()
@@ -126,6 +129,7 @@ final class ResponseWriter {
             delivery = .none
         } else if length != nil {
             delivery = .length
+            announcedLength = length
         } else if request.traits.version == .http11 {
             delivery = .chunked
             PreparedHead.appendField("Transfer-Encoding", "chunked", to: &out)
@@ -240,6 +244,12 @@ final class ResponseWriter {
         out.removeAll(keepingCapacity: true)
         MessageWriter.appendLastChunk(trailers: trailers, to: &out)
         try await send(out)
+    }
+
+    /// Whether a client that leaves now has all of the response: it need not wait until Larder has noticed the end.
+    var isAllSent: Bool {
+        hasResponded && !stream.isWriting
+            && (delivery == .none || announcedLength.map { record.contentSent >= $0 } ?? false)
     }
 
     private func send(_ octets: [UInt8]) async throws {

@@ -65,6 +65,11 @@ package struct SettingNode: Sendable {
         if case .scalar(let scalar) = content { scalar.isNull } else { false }
     }
 
+    /// Whether it is a text that begins so.
+    func begins(with beginning: String) -> Bool {
+        if case .scalar(let scalar) = content { scalar.written.hasPrefix(beginning) } else { false }
+    }
+
     /// A description for a message; a text only if it is known not to be a secret.
     func summary(showingText: Bool) -> String {
         switch content {

@@ -70,9 +70,11 @@ private struct SettingNames: Sendable {
     ) -> [SettingNode.Entry] {
         if case .map(let entries) = node.content { return reader.withoutRepetitions(entries) }
         if !node.isNull {
+            let keys = keys(below: prefix)
+            let advice = keys.first { node.begins(with: $0 + ":") }.map { "write a space after `\($0):`" }
             reader.refuse(
                 node, found: node.summary(showingText: false),
-                expected: "a map with " + SettingNames.enumerate(keys(below: prefix)))
+                expected: "a map with " + SettingNames.enumerate(keys), advice: advice)
         }
         return []
     }

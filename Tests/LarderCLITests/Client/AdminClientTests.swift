@@ -159,6 +159,20 @@ struct AdminClientTests {
             "\(error)".hasPrefix("the socket's path is too long")
         }
     }
+
+    @Test(arguments: [(0, true), (3, false)])
+    func `what is out of date already was found`(unchanged: Int, isMissing: Bool) throws {
+        let content = "{\"invalidated\":{\"memory\":0,\"disk\":0},\"unchanged\":\(unchanged)}"
+        let peer = try ScriptedPeer(
+            answer: "HTTP/1.1 200 OK\r\nContent-Length: \(content.utf8.count)\r\nConnection: close\r\n\r\n\(content)")
+        var status: ExitCode?
+        do throws {
+            try withExtendedLifetime(peer) { try Invalidate.parse(["--match", "/a", "--socket", peer.path]).run() }
+        } catch let code as ExitCode {
+            status = code
+        }
+        #expect(status == (isMissing ? ExitCode(CommandFailure.nothingMatched) : nil))
+    }
 }
 
 /// A Unix socket whose first client is answered when a second has come, and been answered; or, unless `isThere`, never,

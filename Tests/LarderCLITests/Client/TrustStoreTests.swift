@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import ArgumentParser
 import Foundation
 import LarderIO
 import Testing
@@ -116,5 +117,11 @@ struct TrustStoreTests {
         ] {
             #expect(text.contains(words), "\(text)")
         }
+    }
+
+    @Test func `without a CA there is nothing to undo, and no mistake`() throws {
+        let answer = "HTTP/1.1 200 OK\r\nContent-Length: 19\r\nConnection: close\r\n\r\n{\"authority\": null}"
+        let peer = try ScriptedPeer(answer: answer)
+        try withExtendedLifetime(peer) { try Untrust.parse(["--socket", peer.path]).run() }
     }
 }

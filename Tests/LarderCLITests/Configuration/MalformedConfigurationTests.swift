@@ -92,6 +92,17 @@ struct MalformedConfigurationTests {
             expected:
                 "a map with one of path, disk, memory, inlineLimit, maxObject, targets, surrogateKey, hideSurrogateKey"),
         Mistake(
+            label: "no space after a colon", yaml: "cache:\n  memory:64 MiB\n", line: 2, column: 3, setting: "cache",
+            found: "a text",
+            expected:
+                "a map with one of path, disk, memory, inlineLimit, maxObject, targets, surrogateKey, hideSurrogateKey",
+            advice: "write a space after `memory:`"),
+        Mistake(
+            label: "no space after a colon, and a line more", yaml: "threads:2\nlog: {}\n", line: 2, column: 4,
+            setting: "",
+            found: "text that is not YAML (mapping values are not allowed in this context)", expected: "YAML",
+            advice: "write a space after the colon in the line before"),
+        Mistake(
             label: "a map where a text belongs", yaml: "log: { level: { a: 1 } }\n", line: 1, column: 15,
             setting: "log.level", found: "a map",
             expected: "`trace`, `debug`, `info`, `notice`, `warning`, `error` or `critical`"),
@@ -436,7 +447,7 @@ struct MalformedConfigurationTests {
             label: "two documents", yaml: "threads: 1\n---\nthreads: 2\n", line: 2, column: 1, setting: "",
             found:
                 "text that is not YAML (but found another document, expected a single document in the stream of line 1)",
-            expected: "YAML"),
+            expected: "YAML", advice: "keep one: what follows `---` belongs above it, or into a file of its own"),
         Mistake(
             label: "a text alone", yaml: "hello\n", line: 1, column: 1, setting: "", found: "a text",
             expected: "a map with " + topLevelKeys),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Glibc
+import LarderIO
 import LarderProxy
 import LarderSettings
 import Testing
@@ -30,6 +32,20 @@ struct PlacesTests {
         #expect("\(StartFailure.explained(error))".contains("; its file system is read-only: "))
         let other = StoreError(code: .unusableDirectory, message: "cannot make /a: Permission denied")
         #expect("\(StartFailure.explained(other))".contains("; give this user the directory"))
+        let file = StoreError(code: .unusableDirectory, message: "open /a: Not a directory")
+        #expect("\(StartFailure.explained(file))".contains("; `cache.path` is a directory: "))
+    }
+
+    @Test func `an address in use is told with the setting that names it`() {
+        var settings = Settings()
+        settings.admin.listen = [.loopback(port: 9)]
+        func explained(_ place: String) -> String {
+            let error = IOError(.addressInUse, errno: EADDRINUSE, operation: "listen on \(place)", detail: "in use")
+            return "\(StartFailure.explained(error, settings))"
+        }
+        #expect(explained("127.0.0.1:9").contains("--set 'admin.listen=["))
+        #expect(explained("unix:/run/a").contains("grep /run/a"))
+        #expect(explained("unix:/run/a").contains("`admin.socket`"))
     }
 
     @Test func `a directory that can be made is no obstacle`() {

@@ -78,24 +78,39 @@ struct ExportedFileTests {
         #expect(try entries().sorted() == ["a.har", "b"])
     }
 
-    private static let unreadable =
-        "could not be read and were left out; they are still stored: export again, and see the log"
+    @Test func `the rest of an interrupted export is replaced, and no link is followed`() throws {
+        try Data("rest".utf8).write(to: URL(fileURLWithPath: path + ".part"))
+        try ExportedFile.write(Array("new".utf8), to: path, isPrivate: true)
+        #expect(try text() == "new")
+        #expect(try mode() == 0o600)
+        try FileManager.default.createSymbolicLink(atPath: path + ".part", withDestinationPath: directory.path + "/b")
+        #expect(throws: CommandFailure.self) { try ExportedFile(path, isPrivate: true) }
+        #expect(try entries().sorted() == ["a.har", "a.har.part"])
+    }
+
+    private static let unreadable = " still stored: export again, and see the log"
     private static let outcomes: [(summary: JSONValue, remarks: [String], status: Int32)] = [
         (["entities": 2, "leftOut": [:]], [], 0), (["entities": 0, "leftOut": [:]], ["nothing matched"], 2),
         (
             ["entities": 0, "leftOut": ["private": 1]],
-            ["1 that may be one user's alone were left out; --private includes them"], 2
+            ["1 that may be one user's alone was left out; --private includes it"], 2
         ),
         (
             ["entities": 1, "leftOut": ["private": 3, "privateBecause": ["credentials": 2, "url": 1]]],
             [
                 "3 that may be one user's alone were left out; --private includes them",
-                "of those, 2 were sent to a request with credentials; 1 have a secret in the URL",
+                "of those, 2 were sent to a request with credentials; 1 has a secret in the URL",
             ], 0
         ),
-        (["entities": 2, "leftOut": ["damaged": 1]], ["1 were damaged on disk and left out"], 0),
-        (["entities": 2, "leftOut": ["damaged": 0, "unreadable": 1]], ["1 \(unreadable)"], 1),
-        (["entities": 0, "leftOut": ["unreadable": 2]], ["2 \(unreadable)"], 1),
+        (["entities": 2, "leftOut": ["damaged": 1]], ["1 was damaged on disk and left out"], 0),
+        (
+            ["entities": 2, "leftOut": ["damaged": 0, "unreadable": 1]],
+            ["1 could not be read and was left out; it is\(unreadable)"], 1
+        ),
+        (
+            ["entities": 0, "leftOut": ["unreadable": 2]],
+            ["2 could not be read and were left out; they are\(unreadable)"], 1
+        ),
     ]
 
     @Test(arguments: outcomes)
