@@ -219,7 +219,8 @@ public final class Request: Sendable {
 
     // MARK: Waiting
 
-    /// Waits for the request to complete. Hooks attached before have been called by then.
+    /// Waits for the request to complete. Hooks attached before have been called by then, except
+    /// those with `isolation`, which are on their way to their actors.
     @discardableResult
     public func response() async -> ResponseInfo {
         await withCheckedContinuation { continuation in
