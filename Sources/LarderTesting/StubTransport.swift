@@ -86,11 +86,14 @@ public final class StubTransport: UpstreamTransport {
     }
 
     /// Holds the next request for a URL that is not held already, until the returned value releases it.
-    public func hold(_ method: Method = .get, _ url: String) -> HeldRequest {
+    public func hold(_ method: Method, _ url: String) -> HeldRequest {
         let held = HeldRequest()
         state.withLock { $0.holds[Key(method: method, url: url), default: []].append(held) }
         return held
     }
+
+    /// Holds the next GET of a URL.
+    public func hold(_ url: String) -> HeldRequest { hold(.get, url) }
 
     /// The requests sent, in order.
     public var sent: [OutgoingRequest] { state.withLock { $0.sent } }

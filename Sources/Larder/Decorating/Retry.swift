@@ -50,7 +50,7 @@ extension Configuration {
 }
 
 /// A request that repeats the one it wraps while that fails for a passing reason.
-private final class RetryDelegate: RequestDelegate {
+private final class RetryDelegate: WrappingDelegate {
     private struct Status {
         var active: Request?
         var wait: ScheduledAction?

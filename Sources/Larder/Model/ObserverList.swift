@@ -147,6 +147,10 @@ struct ObserverList: Sendable {
     private var entries: [Entry?] = []
     private var positions: [ID: Int] = [:]
     private var identities: [ObserverIdentity: ID] = [:]
+    /// The observers of each owner, by the address of the owner.
+    private var owned: [ObjectIdentifier: Set<ID>] = [:]
+    /// How many entries removals have looked at, for tests.
+    private(set) var examined = 0
     private var lastID: ID = 0
 
     var isEmpty: Bool { positions.isEmpty }
@@ -183,6 +187,7 @@ struct ObserverList: Sendable {
         entries.append(
             Entry(
                 id: lastID, identity: identity, observer: held, owners: owner.map { [$0] } ?? [], since: since))
+        if let owner { owned[owner.id, default: []].insert(lastID) }
         added.id = lastID
         return added
     }
@@ -192,6 +197,7 @@ struct ObserverList: Sendable {
         // The same owner, or a deallocated one that had its address.
         entry.owners.removeAll { $0.id == owner.id }
         entry.owners.append(owner)
+        owned[owner.id, default: []].insert(entry.id)
         // It has another owner now, so it must be retained.
         if isHeld { entry.observer.hold() }
         entries[position] = entry
@@ -202,8 +208,14 @@ struct ObserverList: Sendable {
         guard let position = positions.removeValue(forKey: id), let entry = entries[position] else { return nil }
         entries[position] = nil
         if let identity = entry.identity, identities[identity] == id { identities[identity] = nil }
+        for owner in entry.owners { disown(id, owner.id) }
         if entries.count > 16, positions.count < entries.count / 2 { compact() }
         return entry.observer
+    }
+
+    private mutating func disown(_ id: ID, _ owner: ObjectIdentifier) {
+        owned[owner]?.remove(id)
+        if owned[owner]?.isEmpty == true { owned[owner] = nil }
     }
 
     private mutating func compact() {
@@ -217,29 +229,34 @@ struct ObserverList: Sendable {
     /// Removes `owner` from all observers, and those that have no other.
     mutating func removeOwner(_ owner: AnyObject) -> Removed {
         let id = ObjectIdentifier(owner)
-        return removeUnowned { $0.id == id }
+        return removeUnowned(owned[id] ?? []) { $0.id == id }
     }
 
     /// Removes owners that have been deallocated, and the observers that have no other.
     mutating func remove(_ orphaning: [Owner]) -> Removed {
         let gone = Set(orphaning.map { ObjectIdentifier($0.reference) })
-        return removeUnowned { gone.contains(ObjectIdentifier($0.reference)) }
+        let ids = orphaning.reduce(into: Set<ID>()) { $0.formUnion(owned[$1.id] ?? []) }
+        return removeUnowned(ids) { gone.contains(ObjectIdentifier($0.reference)) }
     }
 
-    private mutating func removeUnowned(_ isGone: (Owner) -> Bool) -> Removed {
+    private mutating func removeUnowned(_ ids: Set<ID>, _ isGone: (Owner) -> Bool) -> Removed {
         var removed = Removed()
-        for entry in entries {
-            guard var entry, entry.owners.contains(where: isGone), let position = positions[entry.id] else { continue }
+        for id in ids.sorted() {
+            examined += 1
+            guard let position = positions[id], var entry = entries[position] else { continue }
+            let lost = entry.owners.filter(isGone)
             entry.owners.removeAll(where: isGone)
             if entry.owners.isEmpty {
-                if let observer = remove(entry.id) { removed.observers.append(observer) }
-            } else {
-                if let object = entry.observer.object {
-                    removed.kept.append(object)
-                    if entry.owners.map(\.id) == [ObjectIdentifier(object)] { entry.observer.letGo() }
-                }
-                entries[position] = entry
+                if let observer = remove(id) { removed.observers.append(observer) }
+                continue
             }
+            // One that is at the address of a lost owner still owns it.
+            for owner in lost where !entry.owners.contains(where: { $0.id == owner.id }) { disown(id, owner.id) }
+            if let object = entry.observer.object {
+                removed.kept.append(object)
+                if entry.owners.map(\.id) == [ObjectIdentifier(object)] { entry.observer.letGo() }
+            }
+            entries[position] = entry
         }
         return removed
     }

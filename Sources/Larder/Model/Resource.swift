@@ -55,6 +55,8 @@ public final class Resource: Sendable {
     public var timestamp: Timestamp? { state.timestamp }
 
     /// Whether a load is in progress.
+    ///
+    /// In a daemon it may be a load of a client, which has no request here.
     public var isLoading: Bool { readProgram { $0?.machine.isLoading ?? false } }
 
     /// Whether any request of this resource is in progress.
@@ -63,6 +65,8 @@ public final class Resource: Sendable {
     }
 
     /// The loads in progress, in the order they began.
+    ///
+    /// Loads of a daemon's clients are not among them.
     public var loadRequests: [Request] { readProgram { $0?.loadRequests.map(\.request) ?? [] } }
 
     /// All requests of this resource in progress, loads included, in the order they began.

@@ -26,8 +26,8 @@ extension Resource {
     /// Calls `body` on an actor for each event, in order, as long as `owner` exists and is not removed. Call it from
     /// that actor: `isolation` is `self` in an actor, `MainActor.shared` on the main actor.
     ///
-    /// By the time of a call more may have happened. When more than 4,096 calls wait for an actor, the older half of
-    /// them is dropped.
+    /// An actor that is its own owner is held weakly; `body` must not hold it either: `[weak self]`. By the time of a
+    /// call more may have happened. When more than 4,096 calls wait for an actor, the older half of them is dropped.
     @discardableResult
     public func addObserver(
         owner: AnyObject, isolation: isolated any Actor, _ body: @escaping (Resource, ResourceEvent) -> Void
@@ -48,7 +48,7 @@ extension Resource {
         owner: AnyObject, isolation: isolated any Actor,
         _ body: @escaping (Resource, ResourceEvent, ResourceState) -> Void
     ) -> Resource {
-        addObserver(ActorObserver(actor: isolation, delivery: turns.delivery, body: Confined(body)), owner: owner)
+        addObserver(ActorObserver(isolation, owner, turns.delivery, Confined(body)), owner: owner)
     }
 
     /// Adds an observer of the main actor that is its own owner: it is referenced weakly and called as long as it
@@ -67,14 +67,26 @@ extension Resource {
 
 /// An observer that is a function for an actor.
 private struct ActorObserver: PostingObserver {
-    let actor: any Actor
-    let delivery: IsolatedDelivery
-    let body: Confined<(Resource, ResourceEvent, ResourceState) -> Void>
+    typealias Body = Confined<(Resource, ResourceEvent, ResourceState) -> Void>
+
+    /// An actor that is the owner exists as long as others refer to it; any other as long as the owner does.
+    private weak var actor: (any Actor)?
+    private let kept: (any Actor)?
+    private let delivery: IsolatedDelivery
+    private let body: Body
     let hasEnded = Flag()
     let hasTarget = false
     var target: (any Sendable & AnyObject)? { nil }
 
+    init(_ actor: any Actor, _ owner: AnyObject, _ delivery: IsolatedDelivery, _ body: Body) {
+        self.actor = actor
+        kept = actor === owner ? nil : actor
+        self.delivery = delivery
+        self.body = body
+    }
+
     func resourceChanged(_ resource: Resource, _ event: ResourceEvent, _ state: ResourceState) {
+        guard let actor else { return }
         let (body, hasEnded) = (body, hasEnded)
         delivery.post(to: actor, isDroppable: event != .observerAdded) { _ in
             if !hasEnded.isRaised { body.value(resource, event, state) }

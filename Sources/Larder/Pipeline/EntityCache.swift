@@ -39,6 +39,7 @@ public struct CacheSubject: Sendable, Hashable {
 ///
 /// Calls for one key are made one after the other, in the order of the changes that cause them; calls for different
 /// keys at any time. Errors are logged and count as a miss or as nothing done: a broken cache never fails a request.
+/// After five seconds an operation is not waited for any more: a read is a miss then.
 public protocol EntityCache<Content>: Sendable {
     /// The type that identifies entries.
     associatedtype Key: Hashable & Sendable

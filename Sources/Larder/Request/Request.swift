@@ -61,6 +61,14 @@ public final class Request: Sendable {
         /// While the delegate is being started: until it is, there is nothing to cancel.
         var isStarting = false
         var wasCancelled = false
+        /// Those that come to what this one does.
+        var relays: [RequestRelay] = []
+        /// Whether it comes to what another does, which does not hold it.
+        var hasPassedOn = false
+        /// Itself, from when it has passed on and hooks wait for it.
+        var itself: Request?
+
+        var isAwaited: Bool { !hooks.isEmpty || !progressHooks.isEmpty }
     }
 
     private let status = Lock(Status())
@@ -142,7 +150,10 @@ public final class Request: Sendable {
     public func cancel() {
         let error = RequestError(cause: RequestCancelled(), timestamp: clock.now)
         guard let before = end(.failure(error), isCancelled: true) else { return }
-        if before.state == .inProgress, !before.isStarting { delegate.cancelUnderlyingOperation() }
+        let isRunning = before.state == .inProgress && !before.isStarting
+        if isRunning || before.state == .notStarted && delegate is any WrappingDelegate {
+            delegate.cancelUnderlyingOperation()
+        }
     }
 
     /// A new, unstarted request for the same operation: fields and mutators are applied afresh, decorators are not;
@@ -158,7 +169,10 @@ public final class Request: Sendable {
     @discardableResult
     public func onCompletion(_ hook: @escaping @Sendable (ResponseInfo) -> Void) -> Request {
         let info = status.withLock { status in
-            if status.info == nil { status.hooks.append(hook) }
+            if status.info == nil {
+                status.hooks.append(hook)
+                if status.hasPassedOn { status.itself = self }
+            }
             return status.info
         }
         if let info { turns.postLater { hook(info) } }
@@ -193,7 +207,10 @@ public final class Request: Sendable {
     @discardableResult
     public func onProgress(_ hook: @escaping @Sendable (Double) -> Void) -> Request {
         let isCompleted = status.withLock { status in
-            if status.info == nil { status.progressHooks.append(hook) }
+            if status.info == nil {
+                status.progressHooks.append(hook)
+                if status.hasPassedOn { status.itself = self }
+            }
             return status.info != nil
         }
         if isCompleted { turns.postLater { hook(1) } } else { scheduleTick() }
@@ -202,7 +219,8 @@ public final class Request: Sendable {
 
     // MARK: Waiting
 
-    /// Waits for the request to complete. Hooks attached before have been called by then.
+    /// Waits for the request to complete. Hooks attached before have been called by then, except
+    /// those with `isolation`, which are on their way to their actors.
     @discardableResult
     public func response() async -> ResponseInfo {
         await withCheckedContinuation { continuation in
@@ -239,6 +257,8 @@ public final class Request: Sendable {
             status.hooks = []
             status.progressHooks = []
             status.tick = nil
+            status.relays = []
+            status.itself = nil
             return before
         }
         guard let done else { return nil }
@@ -247,6 +267,7 @@ public final class Request: Sendable {
         turns.post { [turns] in
             for hook in done.progressHooks { turns.post { hook(1) } }
             for hook in done.hooks { turns.post { hook(info) } }
+            for relay in done.relays { turns.post { relay.end(info) } }
         }
         return done
     }
@@ -255,6 +276,34 @@ public final class Request: Sendable {
 
     var chainTurns: TurnQueue { turns }
     var chainClock: any ModelClock { clock }
+    var hasPassedOn: Bool { status.withLock { $0.hasPassedOn } }
+
+    /// Starts another request, and comes to what that one does.
+    func pass(to next: Request) -> RequestRelay {
+        let waiting = status.withLock { status in
+            guard status.info == nil else { return [RequestRelay]() }
+            status.hasPassedOn = true
+            if status.isAwaited { status.itself = self }
+            defer { status.relays = [] }
+            return status.relays
+        }
+        let own = waiting.first ?? RequestRelay()
+        own.append(self)
+        let relays = waiting.isEmpty ? [own] : waiting
+        for relay in relays { relay.wait(for: next) }
+        next.inform(relays)
+        own.start(next)
+        return own
+    }
+
+    private func inform(_ relays: [RequestRelay]) {
+        let info = status.withLock { status in
+            if status.info == nil { status.relays += relays }
+            return status.info
+        }
+        if let info { turns.postLater { for relay in relays { relay.end(info) } } }
+    }
+
     /// How far it is right now, reported or not.
     var currentProgress: Double { state == .inProgress ? max(progress, delegate.computeProgress()) : progress }
 

@@ -35,18 +35,32 @@ extension Request {
     }
 }
 
-private final class ChainDelegate: WaitingDelegate {
+private final class ChainDelegate: WaitingDelegate, WrappingDelegate {
+    private enum Step {
+        case waiting(Request)
+        case passedOn(RequestRelay)
+        case over
+
+        /// The request that the chain is waiting for.
+        var active: Request? {
+            switch self {
+            case .waiting(let request): request
+            case .passedOn(let relay): relay.runner
+            case .over: nil
+            }
+        }
+    }
+
     private let wrapped: Request
     private let prepare: @Sendable () -> @Sendable (ResponseInfo) -> RequestChainAction
     private let decide: @Sendable (ResponseInfo) -> RequestChainAction
-    /// The request that the chain is waiting for; nil once the chain was cancelled.
-    private let active: Lock<Request?>
+    private let step: Lock<Step>
 
     init(_ wrapped: Request, _ prepare: @escaping @Sendable () -> @Sendable (ResponseInfo) -> RequestChainAction) {
         self.wrapped = wrapped
         self.prepare = prepare
         decide = prepare()
-        active = Lock(wrapped)
+        step = Lock(.waiting(wrapped))
     }
 
     func startUnderlyingOperation(_ completion: RequestCompletion) {
@@ -55,38 +69,44 @@ private final class ChainDelegate: WaitingDelegate {
             switch self.decide(info) {
             case .useThisResponse: completion.complete(info)
             case .useResponse(let other): completion.complete(other)
-            case .passTo(let next):
-                guard !completion.isAwaited(by: next) else {
-                    let cause = CircularWait(of: self.requestDescription)
-                    return completion.complete(.failure(RequestError(cause: cause, timestamp: next.chainClock.now)))
-                }
-                let isWanted = self.active.withLock { active in
-                    guard active != nil else { return false }
-                    active = next
-                    return true
-                }
-                guard isWanted else { return }
-                next.onCompletion { completion.complete($0) }
-                next.start()
+            case .passTo(let next): self.pass(to: next, completion)
             }
         }
         wrapped.start()
     }
 
-    var awaited: [Request] { [active.withLock { $0 }].compactMap(\.self) }
+    private func pass(to next: Request, _ completion: RequestCompletion) {
+        guard !completion.isAwaited(by: next) else {
+            let cause = CircularWait(of: requestDescription)
+            return completion.complete(.failure(RequestError(cause: cause, timestamp: next.chainClock.now)))
+        }
+        guard move(to: .waiting(next)) else { return next.cancel() }
+        _ = move(to: .passedOn(completion.pass(to: next)))
+    }
+
+    /// False once the chain was cancelled.
+    private func move(to step: Step) -> Bool {
+        self.step.withLock { current in
+            if case .over = current { return false }
+            current = step
+            return true
+        }
+    }
+
+    var awaited: [Request] { [step.withLock { $0 }.active].compactMap(\.self) }
 
     func cancelUnderlyingOperation() {
-        let current = active.withLock { active in
-            defer { active = nil }
-            return active
+        let last = step.withLock { step in
+            defer { step = .over }
+            return step
         }
-        current?.cancel()
+        last.active?.cancel()
     }
 
     func repeated() -> any RequestDelegate { ChainDelegate(wrapped.repeated(), prepare) }
 
     func computeProgress() -> Double {
-        guard let active = active.withLock({ $0 }) else { return 0 }
+        guard let active = awaited.first else { return 0 }
         // A completed link does not complete the chain: the next one may be about to begin.
         return active.state == .completed ? 0 : active.currentProgress
     }

@@ -35,6 +35,7 @@ public final class RequestCompletion: Sendable {
     init(_ request: Request) { self.request = request }
 
     deinit {
+        guard !request.hasPassedOn else { return }
         request.complete(.failure(RequestError(cause: AbandonedByDelegate(), timestamp: request.chainClock.now)))
     }
 
@@ -43,6 +44,9 @@ public final class RequestCompletion: Sendable {
 
     /// Whether `other` is this request, or ends only after it.
     func isAwaited(by other: Request) -> Bool { other.waits(for: request) }
+
+    /// Has another request complete it. Nobody needs to hold this any more.
+    func pass(to other: Request) -> RequestRelay { request.pass(to: other) }
 
     /// Completes the request.
     public func complete(_ info: ResponseInfo) { request.complete(info) }
@@ -53,6 +57,9 @@ protocol WaitingDelegate: RequestDelegate {
     /// Those that it waits for now.
     var awaited: [Request] { get }
 }
+
+/// A delegate with another request to be cancelled although it has not been started.
+protocol WrappingDelegate: RequestDelegate {}
 
 extension Request {
     /// Whether it is `other`, or ends only after it, as far as so many steps show.

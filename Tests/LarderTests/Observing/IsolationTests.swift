@@ -95,6 +95,56 @@ struct IsolationTests {
         #expect(await counter.events.count { $0 == "newData(localOverride)" } == 100)
     }
 
+    /// Observes as its own owner, without anything that refers to it strongly.
+    private actor Brief {
+        private var events = 0
+
+        func watch(_ resource: Resource, _ told: Recorder<String>) {
+            resource.addObserver(owner: self, isolation: self) { [weak self] _, event in
+                self?.assumeIsolated { $0.events += 1 }
+                told("\(event)")
+            }
+        }
+
+        func watch(_ resource: Resource, owner: Owner, _ told: Recorder<String>) {
+            resource.addObserver(owner: owner, isolation: self) { _, event in told("\(event)") }
+        }
+    }
+
+    @Test func `OB-10 an actor that observes as its own owner exists no longer for it`() async {
+        let resource = Fixture().service.resource("a")
+        let (told, last) = (Recorder<String>(), Counter())
+        weak var gone: Brief?
+        do {
+            let brief = Brief()
+            gone = brief
+            await brief.watch(resource, told)
+            resource.overrideLocalData(with: .text("one"))
+            while told.count < 2 { await Task.yield() }
+        }
+        // The task that made the calls may be about to let go of it.
+        while gone != nil { await Task.yield() }
+        resource.overrideLocalData(with: .text("two"))
+        #expect(!resource.memory.hasInterest)
+        // Told behind all that was on its way.
+        await last.watch(resource)
+        await last.waits(for: 1)
+        #expect(told.values == ["observerAdded", "newData(localOverride)"])
+    }
+
+    @Test func `OB-10 an actor that calls are made on exists as long as another owner does`() async {
+        let resource = Fixture().service.resource("a")
+        let (owner, told) = (Owner(), Recorder<String>())
+        do {
+            let brief = Brief()
+            await brief.watch(resource, owner: owner, told)
+        }
+        resource.overrideLocalData(with: .text("one"))
+        while told.count < 2 { await Task.yield() }
+        #expect(told.values == ["observerAdded", "newData(localOverride)"])
+        withExtendedLifetime(owner) {}
+    }
+
     @Test func `RQ-02 hooks run on the actor they are attached from`() async {
         let fixture = Fixture()
         fixture.reply("a", .text("x"))
