@@ -485,9 +485,11 @@ struct ProtocolScenarios {
             let sending = Task { try? await request.write(String(repeating: "x", count: 20_000_000)) }
             for _ in 0..<500 { await scene.proxy.settle() }
             await request.reset()
-            for _ in 0..<50 { try? await client.write("more") }
+            // Once: the client's system tells a write or a read of the break, whichever is first.
+            let isTold = (try? await client.write("more")) == nil
             client.release()
-            #expect(try await client.end() == .reset)
+            let end = try await client.end()
+            #expect(isTold || end == .reset)
             await sending.value
         }
     }
