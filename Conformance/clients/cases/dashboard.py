@@ -68,6 +68,11 @@ def tunnel(daemon, origin):
             pass
 
 
+def answer_questions(page, answer):
+    """In the place of a person, for whom the browser waits."""
+    page.value(f"window.asked = 0; window.confirm = () => {{ window.asked += 1; return {answer}; }}; 1")
+
+
 def opened(context, daemon, width=1280, height=900, scheme="light"):
     page = browser(context, "about:blank")
     page.watch()
@@ -117,8 +122,9 @@ def shown(context):
     expect_equal(text(page, "version"), status["version"], "version")
     expect_equal(text(page, "state"), "serving", "state")
     expect_equal(text(page, "hit-ratio"), f"{status['hitRatio'] * 100:.0f} %", "hit ratio")
-    expect_equal(text(page, "hit-note"), f"since the start: {served} of {served + requests['miss']} requests", "hits")
-    total = served + requests["miss"] + requests["pass"] + requests["error"]
+    asked = served + requests["miss"] + requests["error"]
+    expect_equal(text(page, "hit-note"), f"{served} of {asked} hits, misses and errors since the start", "hits")
+    total = sum(count for kind, count in requests.items() if kind != "own")
     expect_in(f"{total} in all", text(page, "rate-note"), "requests")
     expect_equal(text(page, "saved").split(" ")[0], str(status["bytes"]["saved"]), "octets saved")
     outcomes = text(page, "outcomes")
@@ -200,6 +206,11 @@ def actions(context):
     done("out of date now")
     state = json.loads(daemon.get(f"/-/resources?url={url}")[2])["state"]
     expect_equal(state, "invalidated", "the state after invalidating")
+    answer_questions(page, "false")
+    click("wipe")
+    expect_equal(page.value("window.asked"), 1, "questions before wiping")
+    expect_equal(daemon.get(f"/-/resources?url={url}")[0], 200, "the resource that is not to be wiped after all")
+    answer_questions(page, "true")
     click("wipe")
     done("wiped")
     expect_equal(daemon.get(f"/-/resources?url={url}")[0], 404, "the resource after wiping")
@@ -324,6 +335,7 @@ def keyboard(context):
     expect(outline == "solid", f"where the keys are is not to be seen: {outline}")
     page.press("Enter")
     expect(page.wait_until("!outcome.hidden && document.activeElement.id === 'look-title'"), "the explanation")
+    answer_questions(page, "true")
     tab_to("node.dataset && node.dataset.action === 'wipe'")
     page.press("Enter")
     expect(page.wait_until("/wiped/.test(done.textContent)"), f"wiping by keys: {text(page, 'done')}")

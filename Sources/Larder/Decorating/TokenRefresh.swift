@@ -102,6 +102,15 @@ public final class TokenRefresh: Sendable {
         var token: String?
         /// How many tokens there have been.
         var generation: UInt64 = 0
+        /// The first version of the configuration of each service with the current one.
+        var versions: [ObjectIdentifier: UInt64] = [:]
+
+        /// The generation of the token that a request was built with.
+        func generation(of request: Request, _ service: Service) -> UInt64 {
+            guard let version = request.builtFrom, let first = versions[ObjectIdentifier(service)], version < first
+            else { return generation }
+            return generation &- 1
+        }
     }
 
     private let status: Lock<Status>
@@ -138,8 +147,8 @@ public final class TokenRefresh: Sendable {
     /// is not decorated.
     public func decorate(_ resource: Resource, _ request: Request) -> Request {
         if RefreshUnderWay.isMade { return request }
-        return request.chained(preparing: {
-            let generation = self.status.withLock { $0.generation }
+        return request.chained(preparing: { sent in
+            let generation = self.status.withLock { $0.generation(of: sent, resource.service) }
             return { self.next(after: $0, to: request, for: resource, of: generation) }
         })
     }
@@ -183,7 +192,10 @@ public final class TokenRefresh: Sendable {
             self.status.withLock { $0.token = token }
             service.invalidateConfiguration()
             // Last: who sees it repeats a request with what the configuration says by now.
-            self.status.withLock { $0.generation += 1 }
+            self.status.withLock { status in
+                status.generation += 1
+                status.versions[ObjectIdentifier(service)] = service.configurationVersion
+            }
             return .useThisResponse
         }
     }

@@ -159,9 +159,10 @@ extension Resource {
             return preFailed(InvalidURL(url: url.string, detail: service.baseURLProblem), method)
         }
         if case .impossible(let cause) = body.form { return preFailed(cause, method) }
+        let version = service.configurationVersion
         let delegate = NetworkRequestDelegate(
             self, target: target, method: method, body: body, isConditional: isConditional, mutation: mutation)
-        var request = Request(delegate, turns: turns, clock: service.clock)
+        var request = Request(delegate, turns: turns, clock: service.clock, builtFrom: version)
         whileDecorating(delegate.sentMethod) {
             for decorate in delegate.decorators { request = decorate(self, request) }
         }

@@ -75,11 +75,14 @@ public final class Request: Sendable {
     let delegate: any RequestDelegate
     private let turns: TurnQueue
     private let clock: any ModelClock
+    /// The version of the service's configuration that it was built from, or one before that.
+    let builtFrom: UInt64?
 
-    init(_ delegate: any RequestDelegate, turns: TurnQueue, clock: any ModelClock) {
+    init(_ delegate: any RequestDelegate, turns: TurnQueue, clock: any ModelClock, builtFrom: UInt64? = nil) {
         self.delegate = delegate
         self.turns = turns
         self.clock = clock
+        self.builtFrom = builtFrom
     }
 
     /// A request that is completed from birth.
@@ -87,6 +90,7 @@ public final class Request: Sendable {
         delegate = HardWiredDelegate()
         self.turns = turns
         self.clock = clock
+        builtFrom = nil
         status.withLock { status in
             status.state = .completed
             status.info = info

@@ -19,17 +19,17 @@ extension Request {
     /// It is started if this one is, else starting it starts this one. Cancelling it cancels the request that it is
     /// waiting for, and `decide` is not called; if only this one is cancelled, `decide` sees a failure like any other.
     public func chained(_ decide: @escaping @Sendable (ResponseInfo) -> RequestChainAction) -> Request {
-        chained(preparing: { decide })
+        chained(preparing: { _ in decide })
     }
 
-    /// The same; `prepare` is called for this request and for each repetition, as `decide` knows something of one.
+    /// The same; `prepare` is called with this request and with each repetition, as `decide` knows something of one.
     func chained(
-        preparing prepare: @escaping @Sendable () -> @Sendable (ResponseInfo) -> RequestChainAction
+        preparing prepare: @escaping @Sendable (Request) -> @Sendable (ResponseInfo) -> RequestChainAction
     ) -> Request {
         let isOfRefresh = RefreshUnderWay.isMade
         let chain = Request(
-            ChainDelegate(self, { isOfRefresh ? RefreshUnderWay.kept(prepare()) : prepare() }), turns: chainTurns,
-            clock: chainClock)
+            ChainDelegate(self, { isOfRefresh ? RefreshUnderWay.kept(prepare($0)) : prepare($0) }), turns: chainTurns,
+            clock: chainClock, builtFrom: builtFrom)
         if state != .notStarted { chain.start() }
         return chain
     }
@@ -52,14 +52,16 @@ private final class ChainDelegate: WaitingDelegate, WrappingDelegate {
     }
 
     private let wrapped: Request
-    private let prepare: @Sendable () -> @Sendable (ResponseInfo) -> RequestChainAction
+    private let prepare: @Sendable (Request) -> @Sendable (ResponseInfo) -> RequestChainAction
     private let decide: @Sendable (ResponseInfo) -> RequestChainAction
     private let step: Lock<Step>
 
-    init(_ wrapped: Request, _ prepare: @escaping @Sendable () -> @Sendable (ResponseInfo) -> RequestChainAction) {
+    init(
+        _ wrapped: Request, _ prepare: @escaping @Sendable (Request) -> @Sendable (ResponseInfo) -> RequestChainAction
+    ) {
         self.wrapped = wrapped
         self.prepare = prepare
-        decide = prepare()
+        decide = prepare(wrapped)
         step = Lock(.waiting(wrapped))
     }
 

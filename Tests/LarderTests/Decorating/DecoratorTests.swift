@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Dispatch
 import Larder
 import LarderIO
 import LarderTesting
@@ -336,6 +337,32 @@ struct DecoratorTests {
         #expect(await resource.load().response().response.entity?.text == "a")
         #expect(await began.values.first?.response().response.entity?.text == "b")
         #expect(asked.count > 0)
+    }
+
+    @Test func `RQ-19 a request that is built while the token is replaced is repeated without another refresh`() async {
+        let refresh = TokenRefresh(
+            token: "old", makeRequest: { $0.resource("token").request(.post) }, readToken: { $0.text })
+        fixture.transport.reply(.post, Fixture.url("token"), .text("new"), .text("newer"))
+        for path in ["a", "b"] { fixture.reply(path, StubReply(401), .text("in")) }
+        let (isBuilding, isReplaced) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        fixture.service.configure("**") {
+            $0.fields[.authorization] = refresh.token
+            $0.mutateRequests { request in
+                guard request.url.path == "/v1/b", request.fields[.authorization] == "old" else { return }
+                isBuilding.signal()
+                isReplaced.wait()
+            }
+            $0.decorateRequests(refresh.decorate)
+        }
+        let other = fixture.service.resource("b")
+        async let late = handedOver { tell in
+            DispatchQueue.global().async { other.load().onCompletion { tell($0) } }
+        }
+        await handedOver { tell in DispatchQueue.global().async { tell(isBuilding.wait()) } }
+        #expect(await resource.load().response().response.entity?.text == "in")
+        isReplaced.signal()
+        #expect(await late.response.entity?.text == "in")
+        #expect(refresh.token == "new")
     }
 
     @Test func `RQ-19 RQ-17 whoever gives up waiting for a token leaves the others waiting`() async {
