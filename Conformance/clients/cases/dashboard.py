@@ -69,7 +69,6 @@ def tunnel(daemon, origin):
 
 
 def answer_questions(page, answer):
-    """In the place of a person, for whom the browser waits."""
     page.value(f"window.asked = 0; window.confirm = () => {{ window.asked += 1; return {answer}; }}; 1")
 
 
@@ -119,13 +118,11 @@ def shown(context):
     requests = status["requests"]
     served = requests["hit"] + requests["stale"] + requests["validated"] + requests["collapsed"]
     expect(page.wait_until("document.querySelectorAll('#requests tbody button').length > 5"), "no requests are listed")
-    expect_equal(text(page, "version"), status["version"], "version")
-    expect_equal(text(page, "state"), "serving", "state")
+    expect_equal([text(page, "version"), text(page, "state")], [status["version"], "serving"], "version and state")
     expect_equal(text(page, "hit-ratio"), f"{status['hitRatio'] * 100:.0f} %", "hit ratio")
-    asked = served + requests["miss"] + requests["error"]
-    expect_equal(text(page, "hit-note"), f"{served} of {asked} hits, misses and errors since the start", "hits")
-    total = sum(count for kind, count in requests.items() if kind != "own")
-    expect_in(f"{total} in all", text(page, "rate-note"), "requests")
+    counted = f"{served} of {served + requests['miss'] + requests['error']} hits, misses and errors since the start"
+    expect_equal(text(page, "hit-note"), counted, "hits")
+    expect_in(f"{sum(requests.values()) - requests['own']} in all", text(page, "rate-note"), "requests")
     expect_equal(text(page, "saved").split(" ")[0], str(status["bytes"]["saved"]), "octets saved")
     outcomes = text(page, "outcomes")
     for name in ("hit", "miss", "error", "tunnel"):
