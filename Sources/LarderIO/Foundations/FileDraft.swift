@@ -41,12 +41,14 @@ package final class FileDraft: Sendable {
     }
 
     /// Replaces a file, or makes it, at once.
+    ///
+    /// - Parameter isSynced: whether it waits for the disk, as for what cannot be had again.
     package static func write(
-        _ octets: [UInt8], to place: String, draft path: String, mode: mode_t = 0o600
+        _ octets: [UInt8], to place: String, draft path: String, mode: mode_t = 0o600, isSynced: Bool = true
     ) throws(IOError) {
         let draft = try FileDraft(at: path, of: place, mode: mode)
         try draft.write(octets)
-        try draft.finish()
+        try draft.finish(isSynced: isSynced)
     }
 
     /// Appends octets.
@@ -56,8 +58,8 @@ package final class FileDraft: Sendable {
     }
 
     /// Puts it in place, once it is on the disk.
-    package func finish() throws(IOError) {
-        guard fsync(descriptor) == 0, rename(path, place) == 0 else {
+    package func finish(isSynced: Bool = true) throws(IOError) {
+        guard !isSynced || fsync(descriptor) == 0, rename(path, place) == 0 else {
             throw IOError(errno: errno, operation: "write \(place)")
         }
         isFinished.store(true, ordering: .relaxed)

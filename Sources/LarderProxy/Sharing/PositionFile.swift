@@ -67,6 +67,6 @@ package struct PositionFile: Sendable {
 
     /// Replaces the file, or leaves the old one: then more than necessary is obeyed again.
     func write(_ place: Place) {
-        try? FileDraft.write(Array(PositionFile.text(place).utf8), to: path, draft: path + ".new")
+        try? FileDraft.write(Array(PositionFile.text(place).utf8), to: path, draft: path + ".new", isSynced: false)
     }
 }
