@@ -19,6 +19,7 @@ MODULES = [
     "recording",
     "https_clients",
     "network",
+    "names",
     "sharing",
     "sharing_cluster",
     "sharing_users",

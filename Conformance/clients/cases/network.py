@@ -1,16 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients that are not on this machine, with real addresses: in a network namespace of its own, where the loopback
-device has addresses of the documentation's networks besides. Run as a program, this is what happens inside."""
+device has addresses of the documentation's networks besides."""
 
-import pathlib
-import subprocess
-import sys
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-
-from harness.case import Context, Failed, Skipped, case, expect, expect_equal, expect_hit, expect_in  # noqa: E402
-from harness.origin import fresh  # noqa: E402
+from harness.case import case, expect, expect_equal, expect_hit, expect_in
+from harness.namespace import run_inside
+from harness.origin import fresh
 
 LISTENING, ALLOWED, OTHER, OUTSIDE = "192.0.2.1", "192.0.2.7", "198.51.100.7", "9.9.9.80"
 # Of an interface of this machine, though it looks as if it was outside.
@@ -19,20 +13,10 @@ PUBLIC = "9.9.9.81"
 
 @case("network", "clients on the network: who is served, what they reach, and what of others' answers they get")
 def network(context):
-    context.command("unshare")
-    context.command("ip")
-    if context.run(["unshare", "-rn", "true"], check=False).returncode != 0:
-        raise Skipped("no network namespaces for this user")
     addresses = "".join(f"ip addr add {address}/32 dev lo; " for address in (LISTENING, ALLOWED, OTHER, PUBLIC))
     # One that can be listened on without being any interface's.
     addresses += f"ip route add local {OUTSIDE}/32 dev lo; "
-    done = context.run(
-        ["unshare", "-rn", "sh", "-ec", f'ip link set lo up; {addresses} exec "$@"', "sh",
-         sys.executable, "-B", __file__, context.program, context.directory],
-        check=False,
-    )
-    if done.returncode != 0:
-        raise Failed((done.stderr or done.stdout).decode(errors="replace").strip())
+    run_inside(context, __name__, "n", addresses)
 
 
 def inside(context):
@@ -94,13 +78,3 @@ def inside(context):
         expect(inner.authority.encode() not in content, "a client on the network read what clients here do")
     expect_equal(ask(ALLOWED, "/-/ready", "-H", "Host: localhost")[0], 200, "whether it is ready")
     expect_equal(ask(ALLOWED, f"/http/{outside.authority}/b")[0], 403, "the gateway to any host")
-
-
-if __name__ == "__main__":
-    context = Context(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), full=False)
-    try:
-        inside(context)
-    except (Failed, OSError, subprocess.SubprocessError) as failure:
-        sys.exit(str(failure))
-    finally:
-        context.close()

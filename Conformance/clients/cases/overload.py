@@ -1,25 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Things the machine may run out of or lose: descriptors, disk, a directory. Larder goes on, says so, and recovers
-without a restart. Disks are small file systems in a mount namespace of our own; run as a program, this is what happens
-inside."""
+without a restart. Disks are small file systems in a mount namespace of our own."""
 
 import os
-import pathlib
 import shutil
 import socket
 import subprocess
-import sys
 import time
 
-if __name__ == "__main__":
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-
-from harness.case import (  # noqa: E402
-    Context, Failed, Skipped, case, expect, expect_equal, expect_hit, expect_in, is_hit,
-)
-from harness.daemon import Daemon  # noqa: E402
-from harness.origin import fresh  # noqa: E402
-from harness.wire import Wire, WireError  # noqa: E402
+from harness.case import Failed, case, expect, expect_equal, expect_hit, expect_in, is_hit
+from harness.daemon import Daemon
+from harness.namespace import run_inside
+from harness.origin import fresh
+from harness.wire import Wire, WireError
 
 CONTENT = bytes(range(256)) * 512
 # More than the disk has room for.
@@ -150,14 +143,7 @@ def directory(context):
 
 @case("overload", "a disk that is full, read-only or taken away: all is served, status and log say so, it recovers")
 def disks(context):
-    context.command("unshare")
-    if context.run(["unshare", "-rm", "mount", "-t", "tmpfs", "none", "/mnt"], check=False).returncode != 0:
-        raise Skipped("no mount namespaces for this user")
-    done = context.run(
-        ["unshare", "-rm", sys.executable, "-B", __file__, context.program, context.directory], check=False,
-        timeout=180)
-    if done.returncode != 0:
-        raise Failed((done.stderr or done.stdout).decode(errors="replace").strip())
+    run_inside(context, __name__, "m")
 
 
 def inside(context):
@@ -232,15 +218,3 @@ def inside(context):
         capture_output=True, timeout=30, check=False)
     expect(refused.returncode != 0, "a daemon started on a read-only disk")
     expect_in(str(disk), refused.stderr.decode(), "what it says")
-
-
-if __name__ == "__main__":
-    context = Context(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), full=False)
-    try:
-        inside(context)
-    except (Failed, OSError, subprocess.SubprocessError) as failure:
-        sys.exit(str(failure))
-    except Exception as failure:  # noqa: BLE001 — whatever it is, the case outside reports it.
-        sys.exit(f"{type(failure).__name__}: {failure}")
-    finally:
-        context.close()

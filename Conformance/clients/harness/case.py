@@ -91,8 +91,8 @@ class Context:
         daemon.start()
         return daemon
 
-    def origin(self, routes=None, tls=None, address="127.0.0.1"):
-        origin = Origin(routes or {}, tls, address)
+    def origin(self, routes=None, tls=None, address="127.0.0.1", port=0):
+        origin = Origin(routes or {}, tls, address, port)
         self.origins.append(origin)
         return origin
 
