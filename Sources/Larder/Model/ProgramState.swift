@@ -119,20 +119,39 @@ final class ProgramState {
     }
 
     /// Takes the requests, and those who wait for caches: they end with what they are about.
-    func takeRequests() -> Ended? {
-        guard !allRequests.isEmpty || !loadRequests.isEmpty || !checkWaiters.isEmpty else { return nil }
+    ///
+    /// - Parameter told: what observers learn after that.
+    func takeRequests(_ told: Told?) -> Ended? {
+        guard told != nil || !allRequests.isEmpty || !loadRequests.isEmpty || !checkWaiters.isEmpty else { return nil }
         defer { (allRequests, loadRequests, checkWaiters) = ([], [], []) }
-        return Ended(requests: allRequests + loadRequests.map(\.request), waiters: checkWaiters)
+        return Ended(requests: allRequests + loadRequests.map(\.request), waiters: checkWaiters, told: told)
     }
 
-    /// The requests and waiting callers that a wipe ends, once the lock is released.
+    /// Events that have been queued, and are to be told.
+    struct Told: Sendable {
+        let resource: Resource
+        let events: [ResourceEvent]
+        /// Whether there are observers.
+        let isAwaited: Bool
+
+        /// Runs as a turn.
+        func tell() {
+            resource.log(events)
+            if isAwaited { resource.deliver() }
+        }
+    }
+
+    /// The requests and waiting callers that a wipe ends, once the lock is released, and the wipe's own events: a request
+    /// tells its progress before the observers learn that it is over.
     struct Ended: Sendable {
         fileprivate let requests: [Request]
         fileprivate let waiters: [@Sendable () -> Void]
+        fileprivate let told: Told?
 
         func end() {
             for request in requests { request.cancel() }
             for waiter in waiters { waiter() }
+            if let told { told.resource.turns.post { told.tell() } }
         }
     }
 }

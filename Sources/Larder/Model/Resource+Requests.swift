@@ -322,6 +322,9 @@ extension ResourceMachine.LoadOutcome {
                 self = .data(entity)
             } else if isOwn, let version = info.landing?.confirmedVersion {
                 self = .notModified(entity, version: version)
+            } else if info.landing == nil {
+                // A decorator's or program's own word for it.
+                self = .confirmed(at: resource.service.clock.now)
             } else {
                 // Something was confirmed, but not this resource's data.
                 self = .confirmedByCache

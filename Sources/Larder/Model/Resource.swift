@@ -177,7 +177,6 @@ public final class Resource: Sendable {
         }
         registeredHost?.wipe(self, scope)
         // Not before: observers may load again.
-        turns.post { self.deliver() }
         ended?.end()
         checkCaches()
     }

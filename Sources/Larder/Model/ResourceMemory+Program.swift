@@ -130,13 +130,14 @@ extension ResourceMemory {
     ///
     /// - Parameter isTold: whether observers are told even if there was nothing.
     func wipeForProgram(isTold: Bool, _ state: inout State) -> ProgramState.Ended? {
-        transit(&state) { program in
+        guard let program = state.program else { return nil }
+        let told = change(&state) { program in
             let machine = program.machine
             let isBlank = machine.latestData == nil && machine.latestError == nil && machine.loads.isEmpty
             let transition = program.machine.wiped()
             return isBlank && !isTold ? .init() : transition
         }
-        return state.program?.takeRequests()
+        return program.takeRequests(told)
     }
 
     /// Reports how far a client's load is to the program's observers. A load of the program's own has a request that
@@ -152,16 +153,21 @@ extension ResourceMemory {
 
     /// Makes a transition, and has its events told later.
     private func transit(_ state: inout State, _ body: (ProgramState) -> ResourceMachine.Transition) {
-        guard let program = state.program else { return }
+        guard let told = change(&state, body) else { return }
+        told.resource.turns.postLater { told.tell() }
+    }
+
+    /// Makes a transition; its events are to be told once the lock is released.
+    private func change(
+        _ state: inout State, _ body: (ProgramState) -> ResourceMachine.Transition
+    ) -> ProgramState.Told? {
+        guard let program = state.program else { return nil }
         let former = program.content
         let events = body(program).events
         let isTold = program.enqueue(events, &state.sequence)
         if former.0 != nil || former.1 != nil { program.release(former) }
-        guard !events.isEmpty, let resource = program.resource else { return }
-        resource.turns.postLater {
-            resource.log(events)
-            if isTold { resource.deliver() }
-        }
+        guard !events.isEmpty, let resource = program.resource else { return nil }
+        return ProgramState.Told(resource: resource, events: events, isAwaited: isTold)
     }
 
     private func cancelForProgram(_ loads: [ActiveLoad], _ state: inout State) {

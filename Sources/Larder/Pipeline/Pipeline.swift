@@ -5,8 +5,13 @@
 /// A pipeline is a value: changes to one configuration's pipeline do not affect others. The default order of the stages
 /// is `rawData`, `decoding`, `parsing`, `model`, `cleanup`; their names carry no behaviour.
 public struct Pipeline: Sendable {
-    /// The stages that run, in their order. Others do nothing and store nothing.
-    public private(set) var order: [PipelineStageKey] = Pipeline.defaultOrder
+    /// The stages that run, in their order. Others do nothing and store nothing. Stages keep their transformers and caches
+    /// when it is changed; an order that names a stage twice changes nothing, and is among the problems from then on.
+    public var order: [PipelineStageKey] {
+        get { stageOrder }
+        set { try? setOrder(newValue) }
+    }
+    private var stageOrder = Pipeline.defaultOrder
     private var stages: [PipelineStageKey: PipelineStage] = [:]
     /// Changes to this pipeline that failed. Services log them.
     public private(set) var problems: [PipelineError] = []
@@ -17,15 +22,14 @@ public struct Pipeline: Sendable {
     /// Makes a pipeline with empty stages.
     public init() {}
 
-    /// Changes which stages run in which order. Stages keep their transformers and caches. An order that names a stage
-    /// twice changes nothing, and is among the problems from then on.
+    /// Sets `order`, and throws for one that names a stage twice.
     public mutating func setOrder(_ order: [PipelineStageKey]) throws(PipelineError) {
         var seen: Set<PipelineStageKey> = []
         for key in order where !seen.insert(key).inserted {
             if !problems.contains(.duplicateStage(key)) { problems.append(.duplicateStage(key)) }
             throw .duplicateStage(key)
         }
-        self.order = order
+        stageOrder = order
     }
 
     /// A stage; an empty one when it has not been changed.

@@ -15,6 +15,8 @@ package struct ResourceMachine: Sendable {
         case data(AnyEntity, isLanded: Bool = false)
         /// The origin confirmed the data of that version; the entity has the fields and times of the confirmation.
         case notModified(AnyEntity, version: UInt64)
+        /// Something else than the origin's own response confirmed the data at that time, whichever that is.
+        case confirmed(at: Timestamp)
         /// A cached entity was fresh: the origin was not asked.
         case confirmedByCache
         /// The response to a later request came first.
@@ -126,6 +128,12 @@ package struct ResourceMachine: Sendable {
             newestSuccess = max(newestSuccess ?? 0, course.turn)
             settle(clearingInvalidation: !isOutdated)
             return Transition(events: [.notModified], action: .touchStored)
+        case .confirmed(let time):
+            if isLate { return Transition(events: [.notModified]) }
+            latestData?.timestamp = time
+            newestSuccess = max(newestSuccess ?? 0, course.turn)
+            if latestData != nil { settle(clearingInvalidation: !isOutdated) }
+            return Transition(events: [.notModified])
         case .confirmedByCache, .superseded:
             return Transition(events: [.notModified])
         case .error(let error):

@@ -142,6 +142,27 @@ struct DecoratorTests {
         #expect(passed.response.entity?.text == "y")
     }
 
+    @Test func `RS-11 a confirmation that a decorator makes counts like the origin's own`() async {
+        let resource = resource
+        decorate { _, request in
+            request.chained { info in
+                guard case .success(let entity) = info.response else { return .useThisResponse }
+                return .useResponse(ResponseInfo(.success(entity), isNew: info.isNew))
+            }
+        }
+        fixture.reply("a", .text("x", [.eTag: "\"1\""]), StubReply(500), StubReply(304))
+        _ = await resource.load().response()
+        _ = await resource.load().response()
+        #expect(resource.latestError?.status == 500)
+        resource.invalidate()
+        fixture.clock.advance(by: .seconds(50))
+        _ = await resource.load().response()
+        #expect(resource.latestError == nil)
+        #expect(resource.timestamp == Timestamp(seconds: 1_050))
+        #expect(resource.isUpToDate)
+        #expect(resource.text == "x")
+    }
+
     @Test func `RQ-16 a chain starts what it wraps and leaves its hooks alone`() async {
         fixture.reply("a", .text("x"))
         let request = resource.request(.get)

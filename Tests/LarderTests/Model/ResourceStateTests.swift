@@ -258,6 +258,30 @@ struct ResourceStateTests {
         #expect(resource.isUpToDate)
     }
 
+    @Test func `RS-28 PG-01 the progress of a load that a wipe ends is told before its end`() async {
+        let order = Recorder<String>()
+        final class Listener: ResourceObserver {
+            let order: Recorder<String>
+            init(_ order: Recorder<String>) { self.order = order }
+            func resourceChanged(_ resource: Resource, _ event: ResourceEvent, _ state: ResourceState) {
+                order("\(event)")
+            }
+            func resourceRequestProgress(for resource: Resource, progress: Double) { order("progress \(progress)") }
+        }
+        let resource = fixture.service.resource("a")
+        let held = fixture.transport.hold(Fixture.url("a"))
+        let listener = Listener(order)
+        resource.addObserver(listener)
+        resource.load().onCompletion { _ in order("over") }
+        resource.wipe()
+        await held.cancelled()
+        #expect(
+            order.values == [
+                "observerAdded", "requested", "progress 1.0", "over", "newData(wipe)", "requestCancelled",
+            ])
+        withExtendedLifetime(listener) {}
+    }
+
     @Test func `RS-28 a wipe clears and cancels everything`() async {
         let (resource, recorder) = fixture.observed("a")
         resource.overrideLocalData(with: .text("x"))

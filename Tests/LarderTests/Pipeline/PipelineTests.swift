@@ -46,7 +46,7 @@ struct PipelineTests {
         reordered.service.configure { try? $0.pipeline.setOrder([.rawData, .parsing, .cleanup, .model, .decoding]) }
         #expect(await reordered.result() == "parclemoddec")
         let fewer = Fixture.appenders()
-        fewer.service.configure { try? $0.pipeline.setOrder([.parsing, .decoding]) }
+        fewer.service.configure { $0.pipeline.order = [.parsing, .decoding] }
         #expect(await fewer.result() == "pardec")
         let more = Fixture.appenders()
         more.service.configure {
