@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
+import LarderIO
 import Synchronization
 
 /// The process that runs one jq program for the daemon: `larder jq-worker`.
@@ -81,15 +82,6 @@ package enum JQWorker {
     }
 
     private static func write(_ frame: JQFrame) -> Bool {
-        let octets = frame.encoded
-        var written = 0
-        while written < octets.count {
-            let count = octets.withUnsafeBytes { bytes in
-                bytes.baseAddress.map { Glibc.write(1, $0 + written, octets.count - written) } ?? -1
-            }
-            guard count > 0 else { return false }
-            written += count
-        }
-        return true
+        BlockingWrite.failure(of: frame.encoded, to: STDOUT_FILENO) == nil
     }
 }

@@ -9,8 +9,9 @@ import Synchronization
 /// that is referenced elsewhere is passed over: its identity is being relied on. So is one that an operator has
 /// overridden, which could not be restored. Empty ones are evicted first, and get an eighth of the room at most.
 ///
-/// Of Resources whose last response was not kept there are a thousand. Those before them have left a trace: why, in 48
-/// octets. So requests for any number of URLs without storable responses evict no stored ones, and take little memory.
+/// Of Resources whose last response was not kept there are a few hundred, which a processor's cache has room for. Those
+/// before them have left a trace: why, in 48 octets. So requests for any number of URLs without storable responses evict
+/// no stored ones, and take little memory.
 package final class Registry: Sendable {
     private let shards: [Lock<Shard>]
     private let total = Atomic<Int>(0)
@@ -202,7 +203,7 @@ package final class Registry: Sendable {
     static let overhead = 1008
 
     /// How many Resources whose last response was not kept stay in a shard.
-    private static let passing = 16
+    private static let passing = 4
     /// The traces of others get one part in this many of the room.
     private static let traceShare = 64
 
@@ -250,6 +251,16 @@ private struct Removed {
     var keepsSomething: Bool { cost > Registry.overhead + resource.key.bytes.count }
 }
 
+/// The hash of a key, which is keyed anew in every process: a table need not hash it once more.
+private struct KeyHash: Hashable {
+    let value: UInt64
+
+    init(_ value: UInt64) { self.value = value }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(value) }
+    func _rawHashValue(seed: Int) -> Int { Int(truncatingIfNeeded: value) ^ seed }
+}
+
 /// One shard: its eviction queue, and the index of keys into it.
 private struct Shard {
     struct Entry {
@@ -264,14 +275,14 @@ private struct Shard {
     }
 
     var queue = EvictionQueue<Entry>()
-    private var index: [UInt64: Int] = [:]
+    private var index: [KeyHash: Int] = [:]
     /// Why nothing was kept of Resources that have left memory.
     fileprivate(set) var traces = GhostTable<UnstoredResponse.Trace>()
     /// How many of them there are at least, up to the limit; it grows with them.
     private var traceCount = 0
 
     func find(_ key: borrowing ResourceKey) -> Int? {
-        guard var place = index[key.hash] else { return nil }
+        guard var place = index[KeyHash(key.hash)] else { return nil }
         while place >= 0 {
             if queue[place].resource.key == key { return place }
             place = queue[place].chain
@@ -281,8 +292,8 @@ private struct Shard {
 
     mutating func insert(_ resource: Resource, cost: Int) {
         let hash = resource.key.hash
-        index[hash] = queue.insert(
-            Entry(resource: resource, chain: index[hash] ?? -1), hash: hash, cost: cost, isBlank: true)
+        let place = queue.insert(Entry(resource: resource), hash: hash, cost: cost, isBlank: true)
+        if let before = index.updateValue(place, forKey: KeyHash(hash)) { queue[place].chain = before }
     }
 
     mutating func remove(_ place: Int, isEvicted: Bool) -> Removed {
@@ -353,7 +364,7 @@ private struct Shard {
 
     /// One whose load has failed since then stays as long as other empty ones: it says when to ask again.
     private static func passingStanding(_ entry: inout Entry) -> EvictionQueue<Entry>.Standing {
-        entry.resource.memory.snapshot.failure != nil ? .used : standing(&entry)
+        entry.resource.memory.remembersFailure ? .used : standing(&entry)
     }
 
     private static func standing(_ entry: inout Entry) -> EvictionQueue<Entry>.Standing {
@@ -381,12 +392,10 @@ private struct Shard {
     }
 
     private mutating func unchain(_ place: Int, hash: UInt64) {
-        guard let first = index[hash] else { return }
         let next = queue[place].chain
-        if first == place {
-            index[hash] = next >= 0 ? next : nil
-            return
-        }
+        guard next >= 0 || index[KeyHash(hash)] != place else { return index[KeyHash(hash)] = nil }
+        guard let first = index[KeyHash(hash)] else { return }
+        if first == place { return index[KeyHash(hash)] = next }
         var before = first
         while queue[before].chain != place { before = queue[before].chain }
         queue[before].chain = next

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderIO
 import Synchronization
 
 /// How a Resource is used, for eviction and for lists.
@@ -18,6 +19,9 @@ extension ResourceMemory {
     func takeVisited() -> Bool {
         visited.load(ordering: .relaxed) && visited.exchange(false, ordering: .relaxed)
     }
+
+    /// Whether a load has failed, and none succeeded since: then it says when to ask again.
+    var remembersFailure: Bool { state.withLock { $0.snapshot.failure != nil } }
 
     /// How many clients were answered from here since it was loaded into memory. Several hits may be added up for a
     /// second.

@@ -2,6 +2,7 @@
 
 import Glibc
 import Larder
+import LarderIO
 
 /// A file that an export goes to. It has another name until it is whole, so that a half one never passes for an export;
 /// `-` is standard output.
@@ -70,15 +71,9 @@ final class ExportedFile {
     }
 
     func write(_ octets: ArraySlice<UInt8>) throws {
-        var rest = octets
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else {
-                let place = isStandardOutput ? "to standard output" : part
-                throw CommandFailure("cannot write \(place): \(String(cString: strerror(errno)))")
-            }
-            rest = rest.dropFirst(count)
+        if let code = BlockingWrite.failure(of: octets, to: descriptor) {
+            let place = isStandardOutput ? "to standard output" : part
+            throw CommandFailure("cannot write \(place): \(String(cString: strerror(code)))")
         }
     }
 

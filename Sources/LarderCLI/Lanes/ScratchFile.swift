@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import LarderIO
 
 /// A temporary file without a name, which programs that are started may read and write.
 final class ScratchFile {
@@ -10,15 +11,9 @@ final class ScratchFile {
         let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array((folder + "/larder-XXXXXX").utf8CString)
         descriptor = template.withUnsafeMutableBufferPointer { $0.baseAddress.map { mkstemp($0) } ?? -1 }
-        guard descriptor >= 0 else { throw ScratchFile.failure }
+        guard descriptor >= 0 else { throw ScratchFile.failure(errno) }
         unlink(template)
-        var rest = octets[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw ScratchFile.failure }
-            rest = rest.dropFirst(count)
-        }
+        if let code = BlockingWrite.failure(of: octets, to: descriptor) { throw ScratchFile.failure(code) }
     }
 
     deinit { close(descriptor) }
@@ -32,13 +27,13 @@ final class ScratchFile {
         while true {
             let count = pread(descriptor, &piece, piece.count, octets.count)
             if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw ScratchFile.failure }
+            guard count >= 0 else { throw ScratchFile.failure(errno) }
             if count == 0 { return octets }
             octets += piece[..<count]
         }
     }
 
-    private static var failure: CommandFailure {
-        CommandFailure("cannot use a temporary file: \(String(cString: strerror(errno)))")
+    private static func failure(_ code: Int32) -> CommandFailure {
+        CommandFailure("cannot use a temporary file: \(String(cString: strerror(code)))")
     }
 }

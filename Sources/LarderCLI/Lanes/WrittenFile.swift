@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import LarderIO
 
 /// Writes a whole file, replacing its content.
 enum WrittenFile {
@@ -14,15 +15,7 @@ enum WrittenFile {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode)
         guard descriptor >= 0 else { throw WrittenFile.Failure(code: errno) }
         defer { close(descriptor) }
-        var written = 0
-        while written < octets.count {
-            let count = octets[written...].withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0 {
-                if errno == EINTR { continue }
-                throw WrittenFile.Failure(code: errno)
-            }
-            written += count
-        }
+        if let code = BlockingWrite.failure(of: octets, to: descriptor) { throw WrittenFile.Failure(code: code) }
     }
 
     /// Creates a private directory of this user, under an unpredictable name.

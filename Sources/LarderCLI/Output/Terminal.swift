@@ -3,6 +3,7 @@
 import ArgumentParser
 import Glibc
 import Larder
+import LarderIO
 import Synchronization
 
 /// Output for people: to standard output and error, in colour where that is a terminal.
@@ -51,16 +52,8 @@ enum Terminal {
     private static func write(_ text: String, to descriptor: Int32) { write(Array(text.utf8)[...], to: descriptor) }
 
     private static func write(_ octets: ArraySlice<UInt8>, to descriptor: Int32) {
-        var rest = octets
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else {
-                if descriptor == STDOUT_FILENO, errno != EPIPE { failure.store(errno, ordering: .relaxed) }
-                return
-            }
-            rest = rest.dropFirst(count)
-        }
+        guard let code = BlockingWrite.failure(of: octets, to: descriptor) else { return }
+        if descriptor == STDOUT_FILENO, code != EPIPE { failure.store(code, ordering: .relaxed) }
     }
 }
 

@@ -31,12 +31,8 @@ package final class FileDraft: Sendable {
 
     /// Appends octets.
     package func write(_ octets: UnsafeRawBufferPointer) throws(IOError) {
-        var rest = octets
-        while !rest.isEmpty {
-            let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw IOError(errno: errno, operation: "write \(path)") }
-            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        if let code = BlockingWrite.failure(of: octets, to: descriptor) {
+            throw IOError(errno: code, operation: "write \(path)")
         }
     }
 
