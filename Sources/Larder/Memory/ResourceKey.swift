@@ -105,3 +105,13 @@ extension ResourceKey {
     /// The number of the service the key belongs to.
     package var serviceNumber: UInt32 { bytes.prefix(4).reduce(0) { $0 << 8 | UInt32($1) } }
 }
+
+/// The hash of a key, which is keyed anew in every process: tables need not hash it once more.
+struct KeyHash: Hashable {
+    let value: UInt64
+
+    init(_ value: UInt64) { self.value = value }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(value) }
+    func _rawHashValue(seed: Int) -> Int { Int(truncatingIfNeeded: value) ^ seed }
+}

@@ -251,16 +251,6 @@ private struct Removed {
     var keepsSomething: Bool { cost > Registry.overhead + resource.key.bytes.count }
 }
 
-/// The hash of a key, which is keyed anew in every process: a table need not hash it once more.
-private struct KeyHash: Hashable {
-    let value: UInt64
-
-    init(_ value: UInt64) { self.value = value }
-
-    func hash(into hasher: inout Hasher) { hasher.combine(value) }
-    func _rawHashValue(seed: Int) -> Int { Int(truncatingIfNeeded: value) ^ seed }
-}
-
 /// One shard: its eviction queue, and the index of keys into it.
 private struct Shard {
     struct Entry {
