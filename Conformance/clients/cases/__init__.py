@@ -46,5 +46,6 @@ MODULES = [
     "kill",
     "overload",
     "outage",
+    "afterwards",
     "torture",
 ]

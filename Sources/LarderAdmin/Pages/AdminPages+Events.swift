@@ -46,10 +46,12 @@ extension AdminPages {
             }
             let filter = try filter(parameters, proxy)
             let (match, service) = (parameters.text("match"), parameters.text("service"))
+            // A relative pattern means something else once they change.
+            let bases = match == nil ? [:] : proxy.configuration.router.table.bases
             let isOnly = requests == "only"
             var topic = EventSubject(
                 EventSubject.Key(
-                    .pattern(match, service: service, bases: filter.bases), hasContent: hasContent, requests: requests),
+                    .pattern(match, service: service, bases: bases), hasContent: hasContent, requests: requests),
                 scope: .matching { !isOnly && filter.accepts(ResourceURL($0.key.url), service: $0.service) },
                 text: EventWording(
                     about: isOnly ? .requests(match) : .pattern(match, filter), in: proxy, walkers: walkers))

@@ -13,22 +13,18 @@ struct ResourceFilter: Sendable {
     let pattern: GlobPattern?
     /// The service it is limited to.
     let only: String?
-    /// The base URL of each service that the pattern is about; empty for one without.
-    let bases: [String: String]
     private let byName: [String: @Sendable (ResourceURL) -> Bool]
 
     init(_ pattern: GlobPattern?, service: String?, table: ServiceTable) {
         self.pattern = pattern
         only = service
-        var bases: [String: String] = [:]
         var byName: [String: @Sendable (ResourceURL) -> Bool] = [:]
         if let pattern {
             for service in table.services {
-                bases[service.name] = service.base?.string ?? ""
                 byName[service.name] = pattern.predicate(relativeTo: service.base)
             }
         }
-        (self.bases, self.byName) = (bases, byName)
+        self.byName = byName
     }
 
     /// Whether it matches everything.

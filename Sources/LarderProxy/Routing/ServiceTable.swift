@@ -30,6 +30,11 @@ package struct ServiceTable: Sendable {
     /// Every service there is, the one for unclaimed traffic last.
     package var all: [RoutedService] { services + [unclaimed] }
 
+    /// The base URL of each service by its name; empty for one without.
+    package var bases: [String: String] {
+        Dictionary(services.map { ($0.name, $0.base?.string ?? "") }, uniquingKeysWith: { first, _ in first })
+    }
+
     package func named(_ name: String) -> RoutedService? { byName[name.lowercased()] }
 
     /// The service with that number, whatever its current name.
