@@ -54,4 +54,10 @@ extension Duration {
     /// The duration in whole seconds, rounded toward zero.
     @inlinable
     public var wholeSeconds: Int64 { components.seconds }
+
+    /// The whole seconds after which all of it is over; at least 1, as `Retry-After` says it.
+    package var secondsRoundedUp: Int64 {
+        let (seconds, attoseconds) = components
+        return max(1, attoseconds > 0 ? seconds + 1 : seconds)
+    }
 }

@@ -49,7 +49,10 @@ extension OneMindScenarios.Trial {
         try await eventually("the loads end") { resource.memory.loads.isEmpty }
         let status = response["Cache-Status"] ?? ""
         // A fresh response, or the last failure.
-        let isKnown = status.contains("; hit") && !status.contains("detail=") || status.contains("; fwd=")
+        let isKnown =
+            status.contains("; hit")
+            ? !status.contains("detail=")
+            : status.contains("; fwd=") || status.contains("detail=retry-time")
         let isUpToDate = isKnown && scene.origin.count(of: path) == 0
         #expect(
             reported == isUpToDate,

@@ -278,17 +278,20 @@ struct CachingScenarios {
         try await Scenario.run { settings, _ in
             settings.add("gone", at: "http://127.0.0.1:1/") { $0.configure { $0.retryTime = .seconds(30) } }
         } _: { (scene) async throws in
-            func ask() async throws {
+            func ask(isAsked: Bool) async throws {
                 let client = try await scene.client()
                 try await client.get("http://127.0.0.1:1/a")
-                #expect(try await client.response().status == 502)
+                let response = try await client.response()
+                #expect(response.status == 502)
+                #expect(response["Cache-Status"] == "Larder; \(isAsked ? "fwd=uri-miss" : "detail=retry-time")")
+                #expect((response["Retry-After"] == "30") == !isAsked)
                 await client.close()
             }
-            try await ask()
-            try await ask()
+            try await ask(isAsked: true)
+            try await ask(isAsked: false)
             #expect(scene.count(.upstreamRequests) == 1)
             scene.advance(.seconds(31))
-            try await ask()
+            try await ask(isAsked: true)
             #expect(scene.count(.upstreamRequests) == 2)
         }
     }

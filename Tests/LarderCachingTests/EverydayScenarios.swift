@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Larder
 import LarderHTTP
+import LarderPeers
 import LarderRules
 import LarderSettings
 import LarderTesting
@@ -211,6 +212,43 @@ struct EverydayScenarios {
             scene.advance(.seconds(20))
             scene.origin.answer { _ in .response(status, line, content: "later") }
             for _ in 0..<2 { #expect((try await scene.get("/a").text == "apples") == isStale) }
+        }
+    }
+
+    /// Where the operator gives errors a lifetime too, and where the origin does.
+    @Test(arguments: [true, false], [true, false])
+    func `a stored response outlasts an error that could take its place`(
+        isOverridden: Bool, hasValidator: Bool
+    ) async throws {
+        try await Self.run(
+            onDisk: true,
+            block: {
+                $0.expirationTime = Expiration(time: .seconds(60), mode: isOverridden ? .override : .fallback)
+                $0.retryTime = .seconds(10)
+                $0.staleIfError = .seconds(86_400)
+            }
+        ) { (scene) async throws in
+            let validator: [String] = hasValidator ? ["ETag: \"1\""] : []
+            scene.origin.answer { _ in OriginRequest.response(200, validator, content: "apples") }
+            _ = try await scene.get("/a")
+            _ = try await scene.getStored("/a")
+            scene.advance(.seconds(100))
+            scene.origin.answer { _ in .response(503, "Cache-Control: max-age=10", content: "ill") }
+            let before = scene.origin.count(of: "/a")
+            for number in 0..<4 {
+                let response = try await scene.get("/a")
+                #expect(response.text == "apples", "request \(number)")
+                #expect(response["Cache-Status"]?.contains("ttl=-") == true)
+            }
+            #expect(scene.origin.count(of: "/a") == before + 1)
+            // Whoever insists has the error, and it still takes nothing away.
+            #expect(try await scene.get("/a", "Cache-Control: no-cache").status == 503)
+            #expect(try await scene.get("/a").text == "apples")
+            try await scene.restart()
+            #expect(try await scene.get("/a").text == "apples")
+            scene.advance(.seconds(11))
+            scene.origin.answer { _ in .ok(content: "pears") }
+            #expect(try await scene.get("/a").text == "pears")
         }
     }
 

@@ -21,12 +21,14 @@ extension SharedLoad {
             return min(least ?? first.offset, first.offset)
         }
 
-        /// Gives up those at `position`, unless all are there.
-        mutating func giveUp(at position: Int64) {
-            let keys = others.keys.filter { others[$0]?.offset == position }
-            guard keys.count + (first?.offset == position ? 1 : 0) < count else { return }
-            if first?.offset == position { first?.isGivenUp = true }
-            for key in keys { others[key]?.isGivenUp = true }
+        /// Gives up those before `position`, unless nobody is at it or behind it. True if it gave up any.
+        mutating func giveUp(before position: Int64) -> Bool {
+            let kept = (Array(others.values) + (first.map { [$0] } ?? [])).filter { !$0.isGivenUp }
+            let slow = kept.count { $0.offset < position }
+            guard slow > 0, slow < kept.count else { return false }
+            if let first, first.offset < position { self.first?.isGivenUp = true }
+            for (key, reader) in others where reader.offset < position { others[key]?.isGivenUp = true }
+            return true
         }
 
         /// The continuations of the waiting readers, which wait no longer.

@@ -255,15 +255,18 @@ package final class SharedLoad: Sendable {
     /// Whether more than one client reads.
     package var isForSeveral: Bool { state.withLock { $0.readers.count > 1 } }
 
-    /// Gives up the readers that the producer waits for, if others wait behind them: they have fallen behind.
-    package func giveUpSlowest() {
-        let producer = change { state in
-            if isFull(state), state.expected == 0, let slowest = state.readers.slowest {
-                state.readers.giveUp(at: slowest)
-            }
-            return trim(&state)
+    /// Gives up the readers that the producer waits for, and those who are about as slow, if others wait behind them. True
+    /// if it gave up any.
+    package func giveUpSlow() -> Bool {
+        let (isDone, producer) = change { state -> (Bool, UnsafeContinuation<Void, Never>?) in
+            guard isFull(state), state.expected == 0 else { return (false, nil) }
+            // While the spool ends, all who are behind the window are waited for.
+            let (start, end) = (state.content.start, state.content.end)
+            let isDone = state.readers.giveUp(before: state.isSpoolEnding ? start : start + (end - start + 1) / 2)
+            return (isDone, trim(&state))
         }
         producer?.resume()
+        return isDone
     }
 
     /// From now on content passes through the window: it grew beyond what memory keeps.

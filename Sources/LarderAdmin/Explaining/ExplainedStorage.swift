@@ -63,6 +63,7 @@ enum ExplainedStorage {
         case .otherPartition: (field, meaning) = (nil, "it is for the credentials that the request came with")
         case .otherMethod: (field, meaning) = (nil, "it is to the method that was asked for")
         case .unread: (field, meaning) = (nil, "it is no error, or the stored response can be read")
+        case .outlasted: (field, meaning) = (nil, "it is no error, or no stored response answers in its place")
         case .condition, .part: return []
         }
         return [
@@ -150,6 +151,9 @@ enum ExplainedStorage {
         case .unread:
             "The stored response could not be read, and stays for when it can: `larder status` and the log say what is wrong "
                 + "with the disk."
+        case .outlasted:
+            "The stored response answers in place of the error, and stays for that: as long as `staleIfError` says, or the "
+                + "origin by `stale-if-error`."
         case .part: "Only a part was asked for; `larder load URL` brings all of it."
         }
     }

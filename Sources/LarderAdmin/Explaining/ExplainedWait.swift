@@ -13,9 +13,9 @@ enum ExplainedWait {
         let meanwhile = wait.stale.map { _ in "the stored response would be served, stale." }
         switch wait.cause {
         case .retryTime:
-            guard let failure = situation.failure else { return ("retry-time", "", []) }
+            guard let failure = situation.failure else { return (Plan.Wait.retryTimeWord, "", []) }
             return (
-                "retry-time",
+                Plan.Wait.retryTimeWord,
                 "The origin failed at \(ISOTime.string(failure.at)) and is left alone for now; "
                     + (meanwhile ?? "the error would be answered."),
                 [

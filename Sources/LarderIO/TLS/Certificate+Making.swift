@@ -21,7 +21,7 @@ struct CertificateRequest {
         isMade = isMade && CertificateRequest.setSerial(of: pointer)
         isMade = isMade && ASN1_TIME_set(X509_getm_notBefore(pointer), time_t(validity.lowerBound)) != nil
         isMade = isMade && ASN1_TIME_set(X509_getm_notAfter(pointer), time_t(validity.upperBound)) != nil
-        isMade = isMade && X509_set_pubkey(pointer, key.pointer) == 1
+        isMade = isMade && key.withPointer { X509_set_pubkey(pointer, $0) } == 1
         let subject = X509_get_subject_name(pointer)
         if let commonName {
             let text = Array(commonName.utf8)
@@ -30,14 +30,17 @@ struct CertificateRequest {
                 && X509_NAME_add_entry_by_NID(
                     subject, NID_commonName, CertificateRequest.utf8Text, text, Int32(text.count), -1, 0) == 1
         }
-        let issuerName = issuer.map { X509_get_subject_name($0.certificate.pointer) } ?? subject
-        isMade = isMade && X509_set_issuer_name(pointer, issuerName) == 1
+        let signer = issuer?.certificate ?? made
+        isMade = isMade && signer.withPointer { X509_set_issuer_name(pointer, X509_get_subject_name($0)) } == 1
         guard isMade else { throw TLSFailure.setup(operation, "OpenSSL refuses its fields") }
-        try add(extensions, to: pointer, issuer: issuer?.certificate.pointer ?? pointer)
-        guard X509_sign(pointer, (issuer?.key ?? key).pointer, EVP_sha256()) > 0 else {
+        try signer.withPointer { signer in
+            Result { () throws(IOError) in try add(extensions, to: pointer, issuer: signer) }
+        }
+        .get()
+        guard (issuer?.key ?? key).withPointer({ X509_sign(pointer, $0, EVP_sha256()) }) > 0 else {
             throw TLSFailure.setup(operation, "it cannot be signed")
         }
-        return made
+        return withExtendedLifetime(made) { made }
     }
 
     private func add(
@@ -73,6 +76,14 @@ extension PEM.PrivateKey {
     static func makeP256() throws(IOError) -> PEM.PrivateKey {
         guard let key = larder_make_p256_key() else { throw TLSFailure.setup("make a key", "OpenSSL makes none") }
         return PEM.PrivateKey(key)
+    }
+
+    func isSame(as other: PEM.PrivateKey) -> Bool {
+        withPointer { own in other.withPointer { EVP_PKEY_eq(own, $0) } } == 1
+    }
+
+    func isKey(of certificate: PEM.Certificate) -> Bool {
+        withPointer { own in certificate.withPointer { X509_check_private_key($0, own) } } == 1
     }
 
     /// In PEM, without a passphrase.

@@ -48,7 +48,7 @@ package final class LocalAuthority: @unchecked Sendable {
         let operation = "read the local authority"
         let certificate = try PEM.certificates(certificate, operation)[0]
         let key = try PEM.privateKey(privateKey, operation)
-        guard X509_check_private_key(certificate.pointer, key.pointer) == 1, X509_check_ca(certificate.pointer) == 1
+        guard key.isKey(of: certificate), certificate.withPointer(X509_check_ca) == 1
         else { throw TLSFailure.setup(operation, "certificate and key do not belong together") }
         self.init(certificate: certificate, key: key)
     }
@@ -66,10 +66,12 @@ package final class LocalAuthority: @unchecked Sendable {
 
     /// Whether certificates in PEM are of one key, as those of an authority before and after it was renewed.
     package static func haveSameKey(_ one: String, _ other: String) -> Bool {
-        let keys = [one, other].compactMap { text in
-            (try? PEM.certificates(text, "compare certificates"))?.first.flatMap { X509_get_pubkey($0.pointer) }
-        }.map(PEM.PrivateKey.init)
-        return keys.count == 2 && EVP_PKEY_eq(keys[0].pointer, keys[1].pointer) == 1
+        func key(_ text: String) -> PEM.PrivateKey? {
+            (try? PEM.certificates(text, "compare certificates"))?.first?.withPointer(X509_get_pubkey)
+                .map(PEM.PrivateKey.init)
+        }
+        guard let first = key(one), let second = key(other) else { return false }
+        return first.isSame(as: second)
     }
 
     /// The certificate in PEM.

@@ -30,16 +30,22 @@ enum PEM {
             UnsafeMutablePointer<CChar>?, Int32, Int32, UnsafeMutableRawPointer?
         ) -> Int32 = { _, _, _, _ in -1 }
 
-    final class Certificate {
+    final class Certificate: Held {
         let pointer: OpaquePointer
         init(_ pointer: OpaquePointer) { self.pointer = pointer }
         deinit { X509_free(pointer) }
     }
 
-    final class PrivateKey {
+    /// A pair of keys, or the public one alone.
+    final class PrivateKey: Held {
         let pointer: OpaquePointer
         init(_ pointer: OpaquePointer) { self.pointer = pointer }
         deinit { EVP_PKEY_free(pointer) }
+    }
+
+    /// An object of OpenSSL's, which is freed with it.
+    protocol Held: AnyObject {
+        var pointer: OpaquePointer { get }
     }
 
     /// The text, where OpenSSL reads it.
@@ -54,5 +60,13 @@ enum PEM {
         }
 
         deinit { BIO_free(bio) }
+    }
+}
+
+extension PEM.Held {
+    /// Calls `body` with the pointer, and stays until it returns. The pointer alone keeps nothing: an object that is used for
+    /// the last time to get it is released before the call that it is an argument of.
+    func withPointer<Result>(_ body: (OpaquePointer) -> Result) -> Result {
+        withExtendedLifetime(self) { body(pointer) }
     }
 }

@@ -41,7 +41,7 @@ package final class TLSClientContext: Sendable {
                 for certificate in try authorities.map({ text throws(IOError) in
                     try PEM.certificates(text, operation)
                 }) ?? [] {
-                    X509_STORE_add_cert(SSL_CTX_get_cert_store(context), certificate.pointer)
+                    certificate.withPointer { _ = X509_STORE_add_cert(SSL_CTX_get_cert_store(context), $0) }
                 }
                 if let certificateFile, let keyFile {
                     try TLSClientContext.prove(certificateFile, keyFile, with: context)

@@ -108,7 +108,8 @@ package final class TLSServerContext: @unchecked Sendable {
         let operation = "begin TLS with a client"
         let ssl = try makeSession(on: descriptor)
         let name = leaf.sessionName
-        guard SSL_use_certificate(ssl, leaf.certificate.pointer) == 1, SSL_use_PrivateKey(ssl, leaf.key.pointer) == 1,
+        guard leaf.certificate.withPointer({ SSL_use_certificate(ssl, $0) }) == 1,
+            leaf.key.withPointer({ SSL_use_PrivateKey(ssl, $0) }) == 1,
             SSL_set_session_id_context(ssl, name, UInt32(name.count)) == 1, let before = BIO_new(BIO_s_mem()),
             BIO_write(before, early.baseAddress, Int32(early.count)) == early.count
         else {

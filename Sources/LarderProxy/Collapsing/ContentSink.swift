@@ -18,15 +18,14 @@ final class ContentSink {
     private var retains: Bool
     /// Octets so far.
     private(set) var total: Int64 = 0
-    /// For how many nanoseconds a reader has held back others. It has as long as for one write: each octet that it takes
-    /// begins that anew for itself, but not for those who wait behind it.
-    private var held: Int64 = 0
+    private let patience: ReaderPatience
 
     init(_ sharedLoad: SharedLoad, _ context: LoopContext, writer: EntityWriter?, keepsInMemory: Bool) {
         self.sharedLoad = sharedLoad
         self.context = context
         self.writer = writer
         begun = writer
+        patience = ReaderPatience(sharedLoad, context)
         retains = keepsInMemory && sharedLoad.isRetaining
     }
 
@@ -43,20 +42,7 @@ final class ContentSink {
         sharedLoad.append(chunk)
         // Other loads may leave no room for it.
         retains = retains && sharedLoad.isRetaining
-        await sharedLoad.room(hold)
-    }
-
-    /// Limits a wait for the slowest reader.
-    private func hold() -> () -> Void {
-        let (loop, sharedLoad) = (context.loop, sharedLoad)
-        let begun = loop.monotonicHere()
-        let limit = context.configuration.settings.timeouts.write
-        let timer = loop.timerHere(after: limit - .nanoseconds(held)) { sharedLoad.giveUpSlowest() }
-        return { [self] in
-            let isOver = !timer.isArmed || !sharedLoad.isForSeveral
-            timer.cancel()
-            held = isOver ? 0 : held + loop.monotonicHere() - begun
-        }
+        await sharedLoad.room(patience.hold)
     }
 
     enum Taking { case asBefore, tooLong }
@@ -76,14 +62,14 @@ final class ContentSink {
         }
         if let growing = writer, total > context.storedObjectLimit {
             if !retains {
-                await sharedLoad.retireSpool(hold)
+                await sharedLoad.retireSpool(patience.hold)
                 taking = .tooLong
             }
             growing.abort()
             writer = nil
         }
         if let slow = writer, !retains, await !keepsPace(slow) {
-            await sharedLoad.retireSpool(hold)
+            await sharedLoad.retireSpool(patience.hold)
             slow.giveUp()
             writer = nil
         }
@@ -100,7 +86,7 @@ final class ContentSink {
             // Nobody is behind what memory has.
             sharedLoad.dropSpool()
         } else {
-            await sharedLoad.retireSpool(hold)
+            await sharedLoad.retireSpool(patience.hold)
         }
         writer.abort()
         self.writer = nil
@@ -110,9 +96,9 @@ final class ContentSink {
     /// disk: otherwise the store would run full, and they would lose their position.
     private func keepsPace(_ writer: EntityWriter) async -> Bool {
         guard let diskTier = context.diskTier else { return true }
-        var patience = 50
-        while diskTier.isBehind, case .open = writer.state, patience > 0 {
-            patience -= 1
+        var turns = 50
+        while diskTier.isBehind, case .open = writer.state, turns > 0 {
+            turns -= 1
             await context.sleep(for: .milliseconds(2))
         }
         return !diskTier.isBehind

@@ -22,7 +22,7 @@ extension Load {
         try await stream(response, into: sink)
         guard received.head.status == 304 else {
             await show(received)
-            return finish(response.trailers)
+            return finish(response.trailers, as: received.end)
         }
         showUnasked(received, response.conditions)
         finish(response.trailers, as: .notModified)
@@ -93,7 +93,7 @@ extension Load {
             listed.shared?.conclude(answer, remarks)
         case .passes:
             note(received.unstored)
-            resource.memory.retire(listed)
+            resource.memory.retire(listed, as: received.end)
             answer = .response(received.head, length: length, stored: nil)
             listed.shared?.conclude(answer, remarks)
         case .isKept where context.keepsInMemory(Int64(count)) && context.mayKeep(Int64(count)):

@@ -110,7 +110,7 @@ extension Load {
         let shared = announce(made.head, length: Int64(made.length), stored: stored, retains: true)
         made.chunks.forEach(shared.append)
         if let stored, !made.isRefusal { land(made, stored, writer) } else { writer?.abort() }
-        finish(made.isTransformed ? Fields() : trailers)
+        finish(made.isTransformed ? Fields() : trailers, as: received.isKept ? .passed : received.end)
     }
 
     /// Puts the transformed response into memory, and into the store beside its original.

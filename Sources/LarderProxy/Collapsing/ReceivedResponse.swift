@@ -29,6 +29,8 @@ final class ReceivedResponse {
 
     /// Why it is not stored, though the response itself allows it.
     private let hindrance: UnstoredReason?
+    /// The stored response that answers in its place.
+    private let outlasting: StoredResponse?
     /// The URL that redirects have led to; nil for none.
     let place: String?
     /// Whether the redirects on the way to it may be kept.
@@ -57,12 +59,15 @@ final class ReceivedResponse {
         self.times = times
         self.load = load
         self.length = length
-        let keepsStored = load.keepsStored && head.status.isError
-        let hindrance = hindrance ?? (keepsStored ? .unread : nil)
-        self.hindrance = hindrance
         let trial = Storability.Trial(
             request: load.clientHead, target: load.uri, response: head, policy: load.policy,
             responseTime: times.response, redirectsAreKept: redirectsAreKept)
+        var isStorable = false
+        if case .store = trial.decision { isStorable = true }
+        outlasting = isStorable ? ReceivedResponse.outlasting(head, times.response, load) : nil
+        let hindrance =
+            hindrance ?? (load.keepsStored && head.status.isError ? .unread : outlasting == nil ? nil : .outlasted)
+        self.hindrance = hindrance
         var durability: StorabilityDecision.Durability?
         if case .store(_, let lasting) = trial.decision, hindrance == nil, load.configuration.caches,
             load.context.mayKeep(length)
@@ -74,7 +79,28 @@ final class ReceivedResponse {
         self.durability = head.status == 206 ? nil : durability
     }
 
+    /// The stored response that stays, as it answers in place of an error.
+    private static func outlasting(_ head: ResponseHead, _ now: Timestamp, _ load: Load) -> StoredResponse? {
+        guard head.status.isError else { return nil }
+        let candidates = load.resource.memory.snapshot.candidates
+        guard let index = Reuse.select(load.clientHead, candidates, policy: load.policy),
+            StaleUse.outlasts(head, candidates[index], policy: load.policy, now: now)
+        else { return nil }
+        return candidates[index]
+    }
+
     var isKept: Bool { durability != nil }
+
+    /// How a load with this response ends, if it is not kept. Where a stored one answers in its place, the origin is not
+    /// asked again as long as the error would have been fresh.
+    var end: LoadEnd {
+        guard let outlasting, hindrance == .outlasted else { return .passed }
+        let lifetime = storedResponse().facts.lifetime.duration
+        return .failed(
+            LoadFailure(
+                at: times.response, retryAt: times.response + lifetime, error: OriginAnsweredError(status: head.status),
+                variance: outlasting.variance))
+    }
 
     /// The same response judged by another status.
     func counting(as status: Status) -> ReceivedResponse {

@@ -39,7 +39,9 @@ extension CacheLookup {
             return try await serve(snapshot.variants[stale.index], StoredUse(age: stale.age, status: status))
         }
         writer.record.cacheStatus = status
-        throw Problem(upstream: error, place: request.uri.authority)
+        var problem = Problem(upstream: error, place: request.uri.authority)
+        if case .retryTime = wait.cause, let failure = snapshot.failure { problem.repeats(failure, at: context.now()) }
+        throw problem
     }
 
     /// The service's successor, if there is one: credentials changed while the store was read. Failures are of the old

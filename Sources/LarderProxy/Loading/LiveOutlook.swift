@@ -109,7 +109,8 @@ extension LoadFailure {
     /// The failure as a request meets it; nil for one that would have got another response.
     package func recent(for head: RequestHead) -> RecentFailure? {
         guard variance.matches(head.fields) else { return nil }
-        let failure: UpstreamFailure = (error as? PipelineFailure).map { .status($0.status) } ?? .disconnected
+        let status = (error as? PipelineFailure)?.status ?? (error as? OriginAnsweredError)?.status
+        let failure: UpstreamFailure = status.map { .status($0) } ?? .disconnected
         return RecentFailure(at: at, retryAt: retryAt, failure: failure)
     }
 }

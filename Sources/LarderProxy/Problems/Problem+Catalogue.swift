@@ -201,6 +201,14 @@ extension Problem {
         isOfOrigin = error.hold == nil
     }
 
+    /// Says that no origin was asked for this: it failed before, and is left alone until `retryAt`.
+    mutating func repeats(_ failure: LoadFailure, at now: Timestamp) {
+        let rest = (failure.retryAt - now).secondsRoundedUp
+        detail += " That was at \(ISOTime.string(failure.at)), and it is asked again in \(rest) s (`retryTime`)."
+        fields[.retryAfter] = String(rest)
+        isOfOrigin = false
+    }
+
     /// - Parameter reading: the URL that the rule refuses, where that is another than the requested one.
     static func denied(_ rule: DenyRule, as reading: String?) -> Problem {
         Problem(

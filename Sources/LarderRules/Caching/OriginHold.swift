@@ -26,10 +26,7 @@ package struct OriginHold: Sendable, Hashable {
     }
 
     /// Whole seconds, rounded up: a request after that time is sent.
-    package var seconds: Int64 {
-        let (seconds, attoseconds) = remaining.components
-        return max(1, attoseconds > 0 ? seconds + 1 : seconds)
-    }
+    package var seconds: Int64 { remaining.secondsRoundedUp }
 
     /// Its effect on stored responses. A failing origin counts as unreachable. One that requested backoff is reachable:
     /// there the limits of `stale-if-error` apply (RFC 9111 §4.2.4, RFC 5861 §4).

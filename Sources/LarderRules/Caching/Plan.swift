@@ -16,6 +16,9 @@ package struct Plan: Sendable, Hashable {
             case held(OriginHold)
         }
 
+        /// The name of `retryTime` in `Cache-Status` and explanations.
+        package static let retryTimeWord = "retry-time"
+
         package var cause: Cause
         /// The stored response that answers meanwhile, and why it may; nil when the error is the answer.
         package var stale: ReuseDecision.Selection?
@@ -229,7 +232,9 @@ extension CacheStatus {
         case .held(let hold):
             outcome = wait.stale == nil ? .held : .hit
             detail = hold.reason.rawValue
-        case .retryTime: detail = wait.reason?.rawValue
+        case .retryTime:
+            if wait.stale == nil { outcome = .held }
+            detail = wait.reason?.rawValue ?? Plan.Wait.retryTimeWord
         }
         ttl = wait.stale?.ttl
     }

@@ -64,6 +64,17 @@ package enum StaleUse {
         return .status(response.status)
     }
 
+    /// Whether `stored` stays where `response` could take its place: it answers instead, for whoever asks without conditions
+    /// of their own, and would be lost.
+    package static func outlasts(
+        _ response: ResponseHead, _ stored: StoredResponse, policy: CachePolicy, now: Timestamp
+    ) -> Bool {
+        guard let failure = failure(response, inPlaceOf: stored, policy: policy) else { return false }
+        let decision = onError(stored, failure: failure, request: RequestHead(), policy: policy, now: now)
+        if case .serve = decision { return true }
+        return false
+    }
+
     /// RFC 5861 §4.
     package static func isError(_ status: Status) -> Bool {
         switch status.rawValue {

@@ -16,6 +16,8 @@ package enum UnstoredReason: Sendable, Hashable, BitwiseCopyable {
     case otherMethod
     /// It is an error, and the stored response, which it would replace, cannot be read just now.
     case unread
+    /// It is an error, and the stored response, which it would replace, answers in its place.
+    case outlasted
 
     package var word: String {
         switch self {
@@ -29,11 +31,12 @@ package enum UnstoredReason: Sendable, Hashable, BitwiseCopyable {
         case .otherPartition: "other-partition"
         case .otherMethod: "other-method"
         case .unread: "stored-unread"
+        case .outlasted: "stored-outlasts-error"
         }
     }
 
     package static let all: [UnstoredReason] =
         StorageCondition.allCases.map(UnstoredReason.condition) + [
-            .tooLarge, .part, .cut, .otherPartition, .otherMethod, .unread,
+            .tooLarge, .part, .cut, .otherPartition, .otherMethod, .unread, .outlasted,
         ]
 }

@@ -50,7 +50,7 @@ struct SharedLoadTests {
         sharedLoad.append(ContentChunk("12345678".utf8))
         guard case .chunks = await sharedLoad.next(for: quick) else { Issue.record("no content"); return }
         async let held: Void = sharedLoad.room()
-        sharedLoad.giveUpSlowest()
+        #expect(sharedLoad.giveUpSlow())
         await held
         sharedLoad.append(ContentChunk("abcd".utf8))
         sharedLoad.finish(trailers: Fields())
@@ -58,12 +58,49 @@ struct SharedLoadTests {
         #expect(await Self.readAll(sharedLoad, slow) == "!SharedLoadError")
     }
 
+    @Test func `all that are about as slow are given up together`() async {
+        let sharedLoad = sharedLoad(window: 8, expecting: 4)
+        sharedLoad.announce(Self.answer())
+        let slow = [sharedLoad.read(), sharedLoad.read()]
+        let (quick, quicker) = (sharedLoad.read(), sharedLoad.read())
+        for (piece, readers) in [("12", [slow[1], quick, quicker]), ("34", [quick, quicker]), ("5678", [quicker])] {
+            sharedLoad.append(ContentChunk(piece.utf8))
+            for reader in readers { _ = await sharedLoad.next(for: reader) }
+        }
+        async let held: Void = sharedLoad.room()
+        #expect(sharedLoad.giveUpSlow())
+        await held
+        #expect(!sharedLoad.giveUpSlow())
+        sharedLoad.finish(trailers: Fields())
+        #expect(await Self.readAll(sharedLoad, quicker) == ".")
+        #expect(await Self.readAll(sharedLoad, quick) == "5678.")
+        for reader in slow { #expect(await Self.readAll(sharedLoad, reader) == "!SharedLoadError") }
+    }
+
+    @Test func `of those behind a spool that ends all are given up together`() async throws {
+        let spool = TextSpool()
+        let sharedLoad = sharedLoad(window: 2, expecting: 3)
+        sharedLoad.announce(Self.answer(), spool: spool)
+        let slow = [sharedLoad.read(), sharedLoad.read()]
+        let quick = sharedLoad.read()
+        Self.append("12", to: sharedLoad, spool)
+        _ = await sharedLoad.next(for: slow[1])
+        Self.append("34", "56", to: sharedLoad, spool)
+        for _ in 0..<2 { _ = await sharedLoad.next(for: quick) }
+        async let retired: Void = sharedLoad.retireSpool()
+        try await eventually("the producer waits") { sharedLoad.isHoldingBack }
+        #expect(sharedLoad.giveUpSlow())
+        await retired
+        sharedLoad.finish(trailers: Fields())
+        for reader in slow { #expect(await Self.readAll(sharedLoad, reader) == "!SharedLoadError") }
+    }
+
     @Test func `a reader alone is waited for`() async {
         let sharedLoad = sharedLoad(window: 4)
         sharedLoad.announce(Self.answer())
         let only = sharedLoad.read()
         sharedLoad.append(ContentChunk("12345678".utf8))
-        sharedLoad.giveUpSlowest()
+        #expect(!sharedLoad.giveUpSlow())
         sharedLoad.finish(trailers: Fields())
         #expect(await Self.readAll(sharedLoad, only) == "12345678.")
     }
