@@ -35,6 +35,8 @@ final class Lookup {
     private static let patience = Duration.milliseconds(50)
 
     let name: String
+    /// Later ones have greater numbers.
+    let number: UInt64
     private var waiting: [Caller]
     private let servers: NameServers
     private let executor: LoopExecutor
@@ -49,10 +51,11 @@ final class Lookup {
     private var early: HostAddresses?
 
     init(
-        _ name: String, of servers: NameServers, on executor: LoopExecutor, for caller: Caller,
+        _ name: String, _ number: UInt64, of servers: NameServers, on executor: LoopExecutor, for caller: Caller,
         finished: @escaping (Lookup, Answer, Duration?) -> Void
     ) {
         self.name = name
+        self.number = number
         self.servers = servers
         self.executor = executor
         waiting = [caller]
@@ -106,6 +109,12 @@ final class Lookup {
         let lifetime = questions.filter { !$0.addresses.isEmpty }.map(\.lifetime).min() ?? .zero
         let areKnown = questions.allSatisfy(\.isSettled)
         conclude(.success(HostAddresses(addresses: addresses, areAll: true)), areKnown ? lifetime : nil)
+    }
+
+    /// Ends it without an answer, for another one.
+    func giveWay(among limit: Int) {
+        guard addresses.isEmpty else { return succeed() }
+        fail(.overloaded, "\(limit) look-ups are under way, and this is the oldest of them")
     }
 
     private func decideFailure(_ outcomes: [Int32]) {

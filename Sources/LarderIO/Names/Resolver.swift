@@ -53,7 +53,8 @@ package final class Resolver {
 
     /// The addresses of `host` with `port`, IPv6 first; never empty.
     ///
-    /// Throws `.nameNotFound`, `.nameServerFailure`, `.lookupTimedOut`, or `.overloaded` if too many lookups are under way.
+    /// Throws `.nameNotFound`, `.nameServerFailure`, `.lookupTimedOut`, or `.overloaded` if many look-ups were begun after
+    /// this one and it had no answer yet.
     ///
     /// - Parameters:
     ///   - needsAll: whether to wait for a family of addresses that is slower than the other.
@@ -108,6 +109,8 @@ package final class Resolver {
 
     /// The number of cached answers.
     var answerCount: Int { answers.count }
+    /// The number of look-ups under way.
+    var lookupCount: Int { lookups.count }
 
     private func lookUp(
         _ name: String, _ needsAll: Bool, _ deadline: Int64, _ abort: ConnectAbort?
@@ -116,22 +119,23 @@ package final class Resolver {
         if let answer = answers[name], answer.expires > now { return answer.result }
         return await withUnsafeContinuation { continuation in
             lastCaller += 1
-            if lookups[name] == nil, lookups.count >= limits.lookups {
-                lookups.values.first(where: \.isSpare)?.succeed()
-            }
+            if lookups[name] == nil, lookups.count >= limits.lookups { makeRoom() }
             let caller = Lookup.Caller(number: lastCaller, needsAll: needsAll, continuation: continuation)
             if let lookup = lookups[name] {
                 lookup.join(caller)
                 end(caller.number, of: lookup, at: deadline, on: abort)
-            } else if lookups.count < limits.lookups {
+            } else {
                 begin(name, for: caller)
                 if let lookup = lookups[name] { end(caller.number, of: lookup, at: deadline, on: abort) }
-            } else {
-                let detail = "\(limits.lookups) lookups are under way already"
-                continuation.resume(
-                    returning: .failure(IOError(.overloaded, operation: "resolve \(name)", detail: detail)))
             }
         }
+    }
+
+    /// Ends a look-up for another one: one that nobody waits for, or the oldest, which is the least likely to be answered.
+    /// So names without an answer, however many are asked for, do not keep others from being found.
+    private func makeRoom() {
+        if let spare = lookups.values.first(where: \.isSpare) { return spare.succeed() }
+        lookups.values.min { $0.number < $1.number }?.giveWay(among: limits.lookups)
     }
 
     /// Ends a caller's wait at `deadline`, or on `abort`.
@@ -154,7 +158,7 @@ package final class Resolver {
             return caller.continuation.resume(returning: .success(all))
         }
         // Holds: look-ups are its own, and cancelled with it.
-        let lookup = Lookup(name, of: servers, on: executor, for: caller) { [unowned self] in
+        let lookup = Lookup(name, caller.number, of: servers, on: executor, for: caller) { [unowned self] in
             finished($0, with: $1, lifetime: $2)
         }
         lookups[name] = lookup
