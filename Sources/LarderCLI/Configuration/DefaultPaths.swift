@@ -65,6 +65,14 @@ struct DefaultPaths: Sendable {
             && status.st_mode & (S_IWGRP | S_IWOTH) == 0
     }
 
+    /// Throws where another user has made the directory of the socket in `/tmp` before: commands would not use it.
+    func checkTemporary(socket path: String) throws(CommandFailure) {
+        guard path == temporarySocket, !isTrusted(socket: path) else { return }
+        throw CommandFailure(
+            "the directory of the socket \(path) belongs to somebody else or is open to them",
+            advice: "remove it, or name another place in `admin.socket`")
+    }
+
     /// Creates the directory of `path`, for this user alone, and its parents.
     ///
     /// - Parameter isForAll: whether other users may get to what is in the directory.

@@ -92,6 +92,7 @@ enum DaemonRunner {
             if let path = settings.admin.socket.path {
                 // As the package's unit makes it: the sockets' own modes say who may use them.
                 try makeDirectory(for: path, isForAll: path == DefaultPaths.systemSocket && settings.admin.lanes)
+                try DefaultPaths(environment: [:]).checkTemporary(socket: path)
             }
             let socket = try settings.admin.socket.path.map { path in
                 AdminSocket(

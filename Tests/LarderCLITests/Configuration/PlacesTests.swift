@@ -27,6 +27,18 @@ struct PlacesTests {
         #expect(problem.found.contains(found), "\(problem.found)")
     }
 
+    @Test func `a directory for the socket that is open to others is refused`() throws {
+        // Nobody's number.
+        let paths = DefaultPaths(environment: [:], user: UInt32.random(in: 3_000_000_000...4_000_000_000))
+        let folder = "/tmp/larder-\(paths.user)"
+        try paths.checkTemporary(socket: folder + "/larder.sock")
+        try #require(mkdir(folder, 0o777) == 0 && chmod(folder, 0o777) == 0)
+        defer { rmdir(folder) }
+        #expect(throws: CommandFailure.self) { try paths.checkTemporary(socket: folder + "/larder.sock") }
+        // A place that the operator has named is the operator's own affair.
+        try paths.checkTemporary(socket: folder + "/other.sock")
+    }
+
     @Test func `a read-only file system is no matter of permissions`() {
         let error = StoreError(code: .unusableDirectory, message: "cannot make /a: Read-only file system")
         #expect("\(StartFailure.explained(error))".contains("; its file system is read-only: "))
