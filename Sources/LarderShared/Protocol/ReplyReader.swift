@@ -11,6 +11,8 @@ package final class ReplyReader {
         package var octets = 1 << 20
         /// Elements of a reply in all its arrays.
         package var elements = 65_536
+        /// Arrays in one another. Five are needed, for streams; versions of hiredis differ in what they take.
+        package static let depth = 6
 
         package init(octets: Int = 1 << 20, elements: Int = 65_536) {
             self.octets = octets
@@ -109,6 +111,17 @@ private final class Budget {
         return octets >= 0
     }
 
+    /// Counts an array that stands in those of `parent` and its parents.
+    func take(arrayIn parent: UnsafeMutablePointer<redisReadTask>?) -> Bool {
+        var (depth, outer) = (1, parent)
+        while let task = outer { (depth, outer) = (depth + 1, task.pointee.parent) }
+        guard depth <= ReplyReader.Limits.depth else {
+            excess = "the arrays of a reply stand too deep in one another"
+            return false
+        }
+        return true
+    }
+
     func take(elements count: Int) -> Bool {
         guard count >= 0, count <= elements else {
             excess = "a reply has too many elements"
@@ -177,7 +190,9 @@ private let makers = redisReplyObjectFunctions(
         return Part.place(Part(reply), for: task)
     },
     createArray: { task, count in
-        guard let task, budget(of: task)?.take(elements: Int(count)) == true else { return nil }
+        guard let task, let budget = budget(of: task), budget.take(arrayIn: task.pointee.parent),
+            budget.take(elements: Int(count))
+        else { return nil }
         return Part.place(Part(room: Int(count)), for: task)
     },
     createInteger: { task, number in task.map { Part.place(Part(.integer(number)), for: $0) } },

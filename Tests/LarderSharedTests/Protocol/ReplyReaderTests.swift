@@ -52,7 +52,7 @@ struct ReplyReaderTests {
         // Many strings.
         "*50\r\n" + String(repeating: "$100\r\n" + String(repeating: "x", count: 100) + "\r\n", count: 50),
         // Deeper than any reply is.
-        String(repeating: "*1\r\n", count: 20),
+        String(repeating: "*1\r\n", count: 7), String(repeating: "*1\r\n", count: 20),
     ])
     func `a reply takes no more memory than the limits allow`(_ text: String) {
         let limits = ReplyReader.Limits(octets: 4096, elements: 100)
