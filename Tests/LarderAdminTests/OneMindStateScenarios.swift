@@ -50,9 +50,8 @@ extension OneMindScenarios.Trial {
         let status = response["Cache-Status"] ?? ""
         // A fresh response, or the last failure.
         let isKnown =
-            status.contains("; hit")
-            ? !status.contains("detail=")
-            : status.contains("; fwd=") || status.contains("detail=retry-time")
+            status.contains("detail=retry-time") || status.contains("; fwd=")
+            || status.contains("; hit") && !status.contains("detail=")
         let isUpToDate = isKnown && scene.origin.count(of: path) == 0
         #expect(
             reported == isUpToDate,

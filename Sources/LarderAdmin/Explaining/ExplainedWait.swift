@@ -13,9 +13,9 @@ enum ExplainedWait {
         let meanwhile = wait.stale.map { _ in "the stored response would be served, stale." }
         switch wait.cause {
         case .retryTime:
-            guard let failure = situation.failure else { return (Plan.Wait.retryTimeWord, "", []) }
+            guard let failure = situation.failure else { return (wait.cause.word, "", []) }
             return (
-                Plan.Wait.retryTimeWord,
+                wait.cause.word,
                 "The origin failed at \(ISOTime.string(failure.at)) and is left alone for now; "
                     + (meanwhile ?? "the error would be answered."),
                 [
@@ -39,7 +39,7 @@ enum ExplainedWait {
                 advice.append("`upstream.retryAfterLimit` bounds how long its word counts.")
             }
             return (
-                hold.reason.rawValue,
+                wait.cause.word,
                 "\(why); " + (meanwhile ?? "an error with `Retry-After` would be answered."), advice
             )
         }

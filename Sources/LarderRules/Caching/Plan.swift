@@ -14,10 +14,15 @@ package struct Plan: Sendable, Hashable {
             case retryTime
             /// No requests are sent to the origin.
             case held(OriginHold)
-        }
 
-        /// The name of `retryTime` in `Cache-Status` and explanations.
-        package static let retryTimeWord = "retry-time"
+            /// Its name in `Cache-Status` and explanations.
+            package var word: String {
+                switch self {
+                case .retryTime: "retry-time"
+                case .held(let hold): hold.reason.rawValue
+                }
+            }
+        }
 
         package var cause: Cause
         /// The stored response that answers meanwhile, and why it may; nil when the error is the answer.
@@ -228,14 +233,8 @@ extension CacheStatus {
     package init?(_ plan: Plan) {
         self.init(plan.action)
         guard let wait = plan.wait else { return }
-        switch wait.cause {
-        case .held(let hold):
-            outcome = wait.stale == nil ? .held : .hit
-            detail = hold.reason.rawValue
-        case .retryTime:
-            if wait.stale == nil { outcome = .held }
-            detail = wait.reason?.rawValue ?? Plan.Wait.retryTimeWord
-        }
+        outcome = wait.stale == nil ? .held : .hit
+        detail = wait.cause.word
         ttl = wait.stale?.ttl
     }
 }

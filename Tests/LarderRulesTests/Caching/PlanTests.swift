@@ -78,7 +78,7 @@ struct PlanTests {
         let plan = plan(.get(), Self.minute, by: Known(failure: failure()))
         #expect(plan.wait?.cause == .retryTime)
         #expect(plan.wait?.stale == Self.staleSelection)
-        #expect(CacheStatus(plan)?.member() == "Larder; fwd=stale; ttl=-10; detail=disconnected")
+        #expect(CacheStatus(plan)?.member() == "Larder; hit; ttl=-10; detail=retry-time")
         let strict = self.plan(.get(), Self.strict, by: Known(failure: failure()))
         #expect(strict.wait == Plan.Wait(cause: .retryTime))
         let answered = self.plan(.get(), Self.minute, by: Known(failure: failure(.status(502))))
