@@ -62,7 +62,7 @@ LarderShared/Entity/SharedEntity.swift 8 3 0 a length is positive before it is d
 LarderShared/Entity/SharedIndex.swift 4 0 0 the sum is of lengths in memory
 LarderShared/Protocol/HashSlot.swift 4 4 5 the checksum has 16 bits, and the table an entry for each octet
 LarderShared/Protocol/Reply.swift 0 2 4 words are counted first; numbers that do not fit give nil
-LarderShared/Protocol/ReplyReader.swift 6 2 0 a reply is smaller than its limits, which are compared before each part
+LarderShared/Protocol/ReplyReader.swift 7 2 0 a reply is smaller than its limits, which are compared before each part
 LarderShared/Tier/SharedLog.swift 1 1 8 elements of an array are counted first
 LarderShared/Tier/SharedLook.swift 0 0 3 elements of an array are counted first
 LarderStores/Entities/BlockDigests.swift 8 2 1 the number of blocks is that of the digests there are, and the length must fit it
