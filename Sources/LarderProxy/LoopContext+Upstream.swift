@@ -33,6 +33,10 @@ extension LoopContext {
             throw error
         }
         counters.add(.upstreamRequests)
+        var request = request
+        if origins.isNetworkLost {
+            request.whenConnected = { [origin = request.origin] in origins.connected(origin, now: time.monotonic()) }
+        }
         let span = tracer?.begin(request)
         do {
             let response =

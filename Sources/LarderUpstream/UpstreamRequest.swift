@@ -44,6 +44,8 @@ package struct UpstreamRequest {
     package var client = 0
     /// Whether its client has yet to send some of its content, and may let it wait.
     package var lacksContent = false
+    /// Called when a connection to the origin has been opened for it.
+    package var whenConnected: (() -> Void)?
     package var onInterim: (ResponseHead) async throws -> Void = { _ in }
     /// Calls its argument as soon as streamed content is there, where the origin is asked whether it wants it.
     package var whenContentIsAtHand: ((@escaping () -> Void) -> Void)?

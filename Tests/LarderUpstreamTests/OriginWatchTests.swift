@@ -314,6 +314,17 @@ struct OriginWatchTests {
         #expect(isDue("api.example"))
     }
 
+    @Test func `a connection that stands proves that the network works, though its request is never answered`() {
+        let bench = Bench()
+        for host in ["a.example", "b.example", "c.example"] { bench.fail(bench.request(host), .dnsError) }
+        #expect(bench.watch.isNetworkLost)
+        bench.watch.connected(bench.request("localhost").origin, now: bench.now)
+        #expect(bench.watch.isNetworkLost)
+        bench.watch.connected(bench.request("d.example").origin, now: bench.now)
+        #expect(!bench.watch.isNetworkLost)
+        #expect(bench.events.values.last == .networkBack)
+    }
+
     @Test func `a host with many ports is one that does not answer`() {
         let bench = Bench()
         for port: UInt16 in 80...90 {

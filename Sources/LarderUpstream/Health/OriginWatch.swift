@@ -223,6 +223,9 @@ package final class OriginWatch: Sendable {
         if changed == .closed { notify(.networkBack) }
     }
 
+    /// A connection to an origin stands: the network works, whatever becomes of the request.
+    package func connected(_ origin: Origin, now: Int64) { networkAnswered(origin, now: now) }
+
     /// Whether a probe of an unreachable origin is due: `request`, or nil for any of Larder's own. With `isTaken`, the
     /// caller must send it after a true.
     package func isProbeDue(
