@@ -34,8 +34,10 @@ extension LoopContext {
         }
         counters.add(.upstreamRequests)
         var request = request
-        if origins.isNetworkLost {
-            request.whenConnected = { [origin = request.origin] in origins.connected(origin, now: time.monotonic()) }
+        if ticket.isProbe || origins.isNetworkLost {
+            request.whenConnected = { [request] in
+                origins.connected(request, ticket: ticket, limits: limits, now: time.monotonic())
+            }
         }
         let span = tracer?.begin(request)
         do {

@@ -318,9 +318,13 @@ struct OriginWatchTests {
         let bench = Bench()
         for host in ["a.example", "b.example", "c.example"] { bench.fail(bench.request(host), .dnsError) }
         #expect(bench.watch.isNetworkLost)
-        bench.watch.connected(bench.request("localhost").origin, now: bench.now)
+        func connect(_ host: String) {
+            bench.watch.connected(
+                bench.request(host), ticket: OriginWatch.Ticket(), limits: bench.limits, now: bench.now)
+        }
+        connect("localhost")
         #expect(bench.watch.isNetworkLost)
-        bench.watch.connected(bench.request("d.example").origin, now: bench.now)
+        connect("d.example")
         #expect(!bench.watch.isNetworkLost)
         #expect(bench.events.values.last == .networkBack)
     }

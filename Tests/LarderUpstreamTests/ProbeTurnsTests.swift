@@ -91,8 +91,38 @@ struct ProbeTurnsTests {
         #expect(times.reduce(0, +) / 200 < 35_000)
     }
 
+    /// What could not be reached and can be is likely to work.
+    @Test func `they get more turns when the origin could not be reached, and can be`() throws {
+        var generator = Seeded(7)
+        var times: [Int64] = []
+        for _ in 0..<200 {
+            times.append(try Self.chanceWait(beside: .manyURLs, connects: true, &generator) ?? 600_000)
+        }
+        #expect(times.reduce(0, +) / 200 < 10_000)
+        #expect(times.count { $0 > 40_000 } <= 2)
+    }
+
+    @Test func `but not for long if it goes on failing`() {
+        var now: Int64 = 1_000_000 * Self.millisecond
+        var circuit = Self.circuit(at: &now)
+        var asked: [Int64] = []
+        for time in Int64(0)..<100_000 {
+            now += Self.millisecond
+            let asker = ProbeTurns.Asker(place: Int(time), client: 1)
+            guard case .probe(let probe) = circuit.admit(asker, now: now, limits: OriginHealthTests.limits) else {
+                continue
+            }
+            circuit.connected(probe: probe, now: now, limits: OriginHealthTests.limits)
+            asked.append(time)
+        }
+        #expect(asked.count { $0 < 40_000 } <= 4 * 4 * ProbeTurns.limit + 1)
+        #expect(asked.count { $0 > 50_000 } <= 6 * ProbeTurns.limit)
+    }
+
     /// As `wait`, where all ask at random times from the same place.
-    static func chanceWait(beside hostile: Hostile, _ generator: inout Seeded) throws -> Int64? {
+    static func chanceWait(
+        beside hostile: Hostile, connects: Bool = false, _ generator: inout Seeded
+    ) throws -> Int64? {
         var now: Int64 = 1_000_000 * millisecond
         var circuit = circuit(at: &now)
         for time in Int64(0)..<600_000 {
@@ -104,6 +134,7 @@ struct ProbeTurnsTests {
                 continue
             }
             if draw < 2 { return time }
+            if connects { circuit.connected(probe: probe, now: now, limits: OriginHealthTests.limits) }
             if hostile == .badAnswers {
                 _ = circuit.failed(subject: 1, probe: probe, now: now, limits: OriginHealthTests.limits)
             }

@@ -47,6 +47,8 @@ struct Circuit: Equatable {
 
     private(set) var state = State.closed(Run())
     private var lastProbe = 0
+    /// Whether it opened because the origin could not be reached.
+    private var isForWantOfReach = false
     /// Requests that were sent before their time. If one is answered, the circuit closes; their failure is no news.
     private var early = ProbeTurns()
     /// Likewise those that wait for their clients, who may take any time.
@@ -114,6 +116,9 @@ struct Circuit: Equatable {
         }
     }
 
+    /// For how many of the longest intervals there are more turns when an origin can be reached again.
+    private static let hurry: Int64 = 4
+
     private static func next(_ openings: Int) -> Int { min(openings + 1, 30) }
 
     /// A request failed. Failures of the same `subject` are uncertain and count once in a row; others count each.
@@ -130,6 +135,7 @@ struct Circuit: Equatable {
                 return nil
             }
             state = .open(until: now + limits.interval(0), openings: 0)
+            isForWantOfReach = run.certain >= limits.failures
             return .opened
         case .open:
             // It was sent before the others had failed, or before its time, and is no new evidence.
@@ -142,6 +148,7 @@ struct Circuit: Equatable {
             let interval = limits.interval(next)
             guard subject != nil else {
                 state = .open(until: now + interval, openings: next)
+                isForWantOfReach = true
                 return nil
             }
             probes.failed(probe, now: now, interval: interval)
@@ -157,6 +164,13 @@ struct Circuit: Equatable {
             (early, uploads) = (ProbeTurns(), ProbeTurns())
         }
         return isClosed ? nil : .closed
+    }
+
+    /// A connection to the origin stands for a probe, which may still get no answer.
+    mutating func connected(probe: Int?, now: Int64, limits: BreakerLimits) {
+        guard isForWantOfReach, case .halfOpen(var probes, let openings) = state, probes.contains(probe) else { return }
+        probes.reached(until: now + Self.hurry * limits.longest)
+        state = .halfOpen(probes, openings: openings)
     }
 
     /// A probe was cancelled without a result: another request takes its place.

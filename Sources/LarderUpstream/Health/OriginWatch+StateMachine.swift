@@ -152,6 +152,10 @@ struct OriginHealth {
         }
     }
 
+    mutating func connected(probe: Int?, now: Int64, limits: BreakerLimits) {
+        circuit.connected(probe: probe, now: now, limits: limits)
+    }
+
     /// The origin asked for a pause. True when a pause for more than one resource begins.
     ///
     /// The response of one resource counts for that resource: it may be the only one in trouble, and its clients must

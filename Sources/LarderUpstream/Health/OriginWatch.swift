@@ -33,6 +33,8 @@ package final class OriginWatch: Sendable {
     /// Returned by `admit`, and passed to `answered` or `failed`.
     package struct Ticket: Sendable {
         var probe: Int?
+
+        package var isProbe: Bool { probe != nil }
     }
 
     /// An event for the log.
@@ -223,8 +225,12 @@ package final class OriginWatch: Sendable {
         if changed == .closed { notify(.networkBack) }
     }
 
-    /// A connection to an origin stands: the network works, whatever becomes of the request.
-    package func connected(_ origin: Origin, now: Int64) { networkAnswered(origin, now: now) }
+    /// A connection to the origin of a request stands: the network works, whatever becomes of the request.
+    package func connected(_ request: UpstreamRequest, ticket: Ticket, limits: BreakerLimits, now: Int64) {
+        networkAnswered(request.origin, now: now)
+        guard ticket.probe != nil else { return }
+        change(request) { $0?.connected(probe: ticket.probe, now: now, limits: limits) }
+    }
 
     /// Whether a probe of an unreachable origin is due: `request`, or nil for any of Larder's own. With `isTaken`, the
     /// caller must send it after a true.

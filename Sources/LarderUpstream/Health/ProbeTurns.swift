@@ -36,11 +36,15 @@ struct ProbeTurns: Equatable {
     static let limit = 8
     /// The part of the time between two turns that a client waits which has had none.
     private static let newcomer: Int64 = 4
+    /// How many times as many turns there are for a while when an origin that could not be reached can be.
+    private static let hurry: Int64 = 4
 
     private var turns: [Turn] = []
     private var interval: Int64 = 0
     /// When anyone may begin anew.
     private(set) var until: Int64 = .min
+    /// Until when there are more turns; nil while the origin has not been reached.
+    private var hurriesUntil: Int64?
 
     var isUnderWay: Bool { turns.contains { $0.outcome == nil } }
     var hasFailed: Bool { turns.contains { $0.outcome == .failed } }
@@ -52,8 +56,9 @@ struct ProbeTurns: Equatable {
         guard now < until, let last = turns.last else { return nil }
         let isNew = !turns.contains { $0.asker.client == asker.client }
         let count = turns.count { $0.at >= until - interval }
-        guard count < (isNew ? 2 : 1) * Self.limit, isNew || asker.client != 0 else { return until }
-        let pace = interval / Int64(Self.limit)
+        let limit = Int64(Self.limit) * (hurriesUntil.map { now < $0 } == true ? Self.hurry : 1)
+        guard count < (isNew ? 2 : 1) * limit, isNew || asker.client != 0 else { return until }
+        let pace = interval / limit
         var next = last.at + (isNew ? pace / Self.newcomer : pace)
         for turn in turns where !isNew && turn.asker.place == asker.place {
             // One that was given up may be repeated, but others come first.
@@ -81,6 +86,9 @@ struct ProbeTurns: Equatable {
         }
         end(number, .failed)
     }
+
+    /// An origin that could not be reached can be: that something has changed is more likely. Once for each outage.
+    mutating func reached(until end: Int64) { hurriesUntil = hurriesUntil ?? end }
 
     mutating func withdrawn(_ number: Int) { end(number, .withdrawn) }
 
