@@ -33,6 +33,12 @@ extension LoopContext {
             throw error
         }
         counters.add(.upstreamRequests)
+        var request = request
+        if ticket.isProbe || origins.isNetworkLost {
+            request.whenConnected = { [request] in
+                origins.connected(request, ticket: ticket, limits: limits, now: time.monotonic())
+            }
+        }
         let span = tracer?.begin(request)
         do {
             let response =

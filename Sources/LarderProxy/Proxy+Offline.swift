@@ -28,11 +28,10 @@ extension Proxy {
         origins.isOutOfReach(Origin(uri), parent: service.parent(uri), tls: service.tls(for: uri))
     }
 
-    /// Whether the next request to an unreachable origin would be sent as a probe.
+    /// Whether a request of Larder's own to an unreachable origin would be sent as a probe.
     func isProbeDue(_ uri: TargetURI, _ service: RoutedService) -> Bool {
         origins.isProbeDue(
-            Origin(uri), parent: service.parent(uri), tls: service.tls(for: uri),
-            limits: configuration.upstreamSettings.breaker, now: time.monotonic())
+            Origin(uri), parent: service.parent(uri), tls: service.tls(for: uri), now: time.monotonic())
     }
 
     /// The stored URLs of a service in this partition that are most similar to `uri`: those with the longest common

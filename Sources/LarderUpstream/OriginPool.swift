@@ -210,6 +210,8 @@ final class OriginPool {
             do throws(UpstreamError) {
                 let stream = try await dialer.open(
                     origin, parent: rules.parent, settings: settings, abort: abort, allows: rules.allowsAddress)
+                // A parent is not the origin.
+                if rules.parent == nil || origin.scheme == .https { rules.whenConnected?() }
                 let connection = UpstreamConnection(
                     number: nextNumber(), stream: stream, origin: origin, parent: rules.parent, tls: settings.tls,
                     scratch: dialer.scratch, limits: settings.parseLimits)

@@ -40,6 +40,12 @@ package struct UpstreamRequest {
     /// Whether the request is sent even if the origin has failed lately or asked for a pause: its client asks for that,
     /// or it changes something.
     package var bypassesBackoff = false
+    /// Where its client is, as a digest; 0 where nobody waits for it. The turns of an origin in trouble are shared by it.
+    package var client = 0
+    /// Whether its client has yet to send some of its content, and may let it wait.
+    package var lacksContent = false
+    /// Called when a connection to the origin has been opened for it.
+    package var whenConnected: (() -> Void)?
     package var onInterim: (ResponseHead) async throws -> Void = { _ in }
     /// Calls its argument as soon as streamed content is there, where the origin is asked whether it wants it.
     package var whenContentIsAtHand: ((@escaping () -> Void) -> Void)?

@@ -35,6 +35,8 @@ struct OriginHealthTests {
         }
     }
 
+    static let plain = ProbeTurns.Asker(client: 1)
+    static let insisting = ProbeTurns.Asker(client: 1, bypassesBackoff: true)
     static let opened: [Event] = [.fail(nil), .fail(nil), .fail(nil)]
 
     @Test(arguments: [
@@ -68,12 +70,13 @@ struct OriginHealthTests {
             "five probes fail",
             opened + (1...5).flatMap { [.pass(10), .admit, .fail(nil, probe: $0)] }, "held 10.0"),
         Case("the probe is answered", opened + [.pass(1), .admit, .answer], "pass"),
-        Case("a probe that was given up", opened + [.pass(1), .admit, .withdraw(1)], "probe"),
+        Case("a probe that was given up lets others go first", opened + [.pass(1), .admit, .withdraw(1)], "held 0.25"),
+        Case("and may be repeated", opened + [.pass(1), .admit, .withdraw(1), .pass(0.25)], "probe"),
         Case("a late failure after opening", opened + [.pass(0.5), .fail(nil)], "held 0.5"),
         Case("a late answer after opening", opened + [.answer], "pass"),
         Case("a late failure during the probe", opened + [.pass(1), .admit, .fail(nil)], "held 1.0"),
         Case(
-            "an old probe's failure", opened + [.pass(1), .admit, .pass(1), .admit, .fail(nil, probe: 1)], "held 1.0"),
+            "an old probe's failure", opened + [.pass(1), .admit, .pass(1), .admit, .fail(nil, probe: 1)], "held 2.0"),
         Case("who has it asked in any case does not wait", opened + [.insist], "held 1.0"),
         Case("whose failure is no news", opened + [.pass(0.5), .insist, .fail(nil, probe: 1)], "held 0.5"),
         Case("nor is it the probe", opened + [.insist, .pass(1)], "probe"),
@@ -90,16 +93,16 @@ struct OriginHealthTests {
             case .fail(let subject, let probe):
                 _ = circuit.failed(subject: subject, probe: probe, now: now, limits: Self.limits)
             case .answer: _ = circuit.answered()
-            case .admit: _ = circuit.admit(bypassesBackoff: false, now: now, limits: Self.limits)
+            case .admit: _ = circuit.admit(Self.plain, now: now, limits: Self.limits)
             case .insist:
-                let verdict = circuit.admit(bypassesBackoff: true, now: now, limits: Self.limits)
+                let verdict = circuit.admit(Self.insisting, now: now, limits: Self.limits)
                 #expect(verdict == .probe(1))
-            case .withdraw(let probe): circuit.withdrawn(probe: probe, now: now)
+            case .withdraw(let probe): circuit.withdrawn(probe: probe)
             case .pass(let seconds): now += Int64(seconds * Double(Self.second))
             }
         }
-        let shown = circuit.heldUntil(now: now, limits: Self.limits)
-        let verdict = circuit.admit(bypassesBackoff: false, now: now, limits: Self.limits)
+        let shown = circuit.heldUntil(Self.plain, now: now)
+        let verdict = circuit.admit(Self.plain, now: now, limits: Self.limits)
         switch verdict {
         case .pass: #expect(`case`.verdict == "pass")
         case .probe: #expect(`case`.verdict == "probe")
@@ -114,11 +117,11 @@ struct OriginHealthTests {
         var circuit = Circuit()
         for _ in 0..<3 { _ = circuit.failed(subject: nil, probe: nil, now: 0, limits: Self.limits) }
         func admit(_ now: Int64) -> Circuit.Verdict {
-            circuit.admit(bypassesBackoff: true, now: now, limits: Self.limits)
+            circuit.admit(Self.insisting, now: now, limits: Self.limits)
         }
         #expect(admit(10) == .probe(1))
         #expect(admit(20) == .held(until: Self.second + 10))
-        circuit.withdrawn(probe: 1, now: 30)
+        circuit.withdrawn(probe: 1)
         #expect(admit(40) == .probe(2))
         _ = circuit.failed(subject: nil, probe: 2, now: 50, limits: Self.limits)
         #expect(admit(60) == .probe(3))
@@ -135,7 +138,7 @@ struct OriginHealthTests {
         var open = Circuit()
         for _ in 0..<3 { _ = open.failed(subject: nil, probe: nil, now: 0, limits: Self.limits) }
         #expect(!open.isClosed)
-        let verdict = open.admit(bypassesBackoff: false, now: 0, limits: off)
+        let verdict = open.admit(Self.plain, now: 0, limits: off)
         #expect(verdict == .pass)
     }
 

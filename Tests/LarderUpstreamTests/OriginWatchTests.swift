@@ -27,7 +27,9 @@ struct OriginWatchTests {
         func request(_ host: String = "api.example", _ target: String = "/a", key: String? = nil) -> UpstreamRequest {
             var head = RequestHead(method: .get, target: target)
             if let key { head.fields[.authorization] = key }
-            return UpstreamRequest(origin: Origin(scheme: .https, host: host, port: 443), head: head)
+            var request = UpstreamRequest(origin: Origin(scheme: .https, host: host, port: 443), head: head)
+            request.client = 1
+            return request
         }
 
         func admit(_ request: UpstreamRequest) -> Result<OriginWatch.Ticket, UpstreamError> {
@@ -298,7 +300,7 @@ struct OriginWatchTests {
         var bench = Bench()
         func isDue(_ host: String, isTaken: Bool = true) -> Bool {
             bench.watch.isProbeDue(
-                Origin(scheme: .https, host: host, port: 443), parent: nil, limits: BreakerLimits(), now: bench.now,
+                Origin(scheme: .https, host: host, port: 443), parent: nil, of: bench.request(host), now: bench.now,
                 isTaken: isTaken)
         }
         bench.answer(bench.request("api.example"))
@@ -310,6 +312,21 @@ struct OriginWatchTests {
         #expect(!isDue("api.example"))
         bench.now += NetworkHealth.interval
         #expect(isDue("api.example"))
+    }
+
+    @Test func `a connection that stands proves that the network works, though its request is never answered`() {
+        let bench = Bench()
+        for host in ["a.example", "b.example", "c.example"] { bench.fail(bench.request(host), .dnsError) }
+        #expect(bench.watch.isNetworkLost)
+        func connect(_ host: String) {
+            bench.watch.connected(
+                bench.request(host), ticket: OriginWatch.Ticket(), limits: bench.limits, now: bench.now)
+        }
+        connect("localhost")
+        #expect(bench.watch.isNetworkLost)
+        connect("d.example")
+        #expect(!bench.watch.isNetworkLost)
+        #expect(bench.events.values.last == .networkBack)
     }
 
     @Test func `a host with many ports is one that does not answer`() {
@@ -347,7 +364,7 @@ struct OriginWatchTests {
         var bench = Bench()
         func isDue(_ host: String) -> Bool {
             bench.watch.isProbeDue(
-                bench.request(host).origin, parent: nil, limits: bench.limits, now: bench.now)
+                bench.request(host).origin, parent: nil, of: bench.request(host), now: bench.now)
         }
         #expect(!isDue("api.example"))
         for _ in 0..<2 { bench.fail(bench.request()) }

@@ -47,6 +47,23 @@ struct ParentTests {
         }
     }
 
+    @Test func `it is told when a connection to the origin stands, and not when it is one to a parent`() async throws {
+        try await Fixture.run { test in
+            var count = 0
+            for parent in [nil, Self.parent] {
+                let request = try UpstreamRequest.to(parent: parent).with { $0.whenConnected = { count += 1 } }
+                let response = try await test.exchange(request) { far in
+                    _ = try await far.head()
+                    // Nothing was answered yet.
+                    #expect(count == 1)
+                    try await far.send(Self.ok)
+                }
+                #expect(try await response.text() == "ok")
+            }
+            #expect(count == 1)
+        }
+    }
+
     @Test func `connections with and without a parent are kept apart`() async throws {
         try await Fixture.run { test in
             for parent in [Self.parent, nil, ParentAddress(host: "parent.test", port: 3128)] {

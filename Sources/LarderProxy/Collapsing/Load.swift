@@ -50,6 +50,8 @@ final class Load: LoopLoad {
     var isSharedLost = false
     /// Until it is known whether the response is for other daemons too.
     var sharedTurn: SharedTurn?
+    /// As `UpstreamRequest.client`.
+    var clientDigest = 0
     /// The network of the client.
     private let network: ClientNetwork
     /// Which addresses the client may reach.
@@ -305,6 +307,7 @@ final class Load: LoopLoad {
         inbound.belongsToService = service.base != nil
         inbound.tls = service.tls(for: uri)
         inbound.bypassesBackoff = bypassesBackoff
+        inbound.client = clientDigest
         if let content { inbound.content = .octets(content) }
         inbound.onInterim = { [self] in announce(interim: $0) }
         return inbound

@@ -140,6 +140,7 @@ extension InboundSender {
             allowsAddress: service.allowedAddresses(for: target, from: reach(of: target)), abort: request.abort)
         next.belongsToService = request.belongsToService && target.hasSameOrigin(as: uri)
         next.bypassesBackoff = request.bypassesBackoff
+        next.client = request.client
         next.tls = service.tls(for: target)
         next.onInterim = request.onInterim
         return next

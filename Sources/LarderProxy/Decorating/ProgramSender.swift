@@ -181,6 +181,8 @@ final class ProgramSender {
             inbound.belongsToService = request.belongsToService
             inbound.tls = service.tls(for: outgoing.url)
             inbound.bypassesBackoff = request.bypassesBackoff
+            inbound.client = request.client
+            inbound.lacksContent = request.lacksContent
             inbound.onInterim = request.onInterim
         }
         inbound.abort = abort
@@ -188,6 +190,7 @@ final class ProgramSender {
         // Received content passes once as it came, with its trailers; what is repeated was kept.
         if outgoing.body != original.body || wasSent, outgoing.body != nil || original.body != nil {
             inbound.content = outgoing.body.map { .octets(ContentChunk($0)) } ?? .none
+            inbound.lacksContent = false
         }
         wasSent = true
         return inbound

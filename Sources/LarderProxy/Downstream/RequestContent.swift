@@ -60,6 +60,9 @@ final class RequestContent {
     var framing: BodyFraming { decoder.framing }
     var trailers: Fields { decoder.trailers }
 
+    /// Whether the client has sent all of it, as far as has been looked.
+    var isAtHand: Bool { isComplete || (decoder.remainingLength.map { $0 <= UInt64(buffer.count) } ?? false) }
+
     /// The next piece of content, nil at its end.
     ///
     /// - Throws: `ParseError` for bad framing, `IOError` when the client is gone or too slow, and after `stop`.

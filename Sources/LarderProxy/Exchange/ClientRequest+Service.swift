@@ -20,6 +20,8 @@ extension ClientRequest {
             proxy: context.proxy, proxyConfiguration: context.configuration, service: service,
             configuration: configuration, uri: uri, form: form, spelling: spelling, head: head, network: network)
         outlook.isOffline = isLaneOffline
+        outlook.client = clientDigest
+        outlook.lacksContent = lacksContent
         return outlook
     }
 

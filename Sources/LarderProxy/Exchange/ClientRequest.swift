@@ -159,6 +159,12 @@ final class ClientRequest {
     /// The network of this client.
     var network: ClientNetwork { ClientNetwork(isLoopback: connection.client.isLoopback) }
 
+    /// Where this client is, for `UpstreamRequest.client`.
+    var clientDigest: Int { ClientAddress(stream.peerAddress).hashValue }
+
+    /// Whether the client has yet to send some of its content.
+    var lacksContent: Bool { content.map { !$0.isAtHand } ?? false }
+
     /// The partition of the request's Resource.
     func partition(in service: RoutedService) -> Larder.Partition {
         guard !service.isKeyedByHead else { return service.partition(of: head.fields, for: uri, from: network) }

@@ -203,6 +203,8 @@ struct Forwarding: ExchangeStep {
             allowsAddress: service.allowedAddresses(for: uri, from: request.network), abort: abort)
         inbound.describe(service, request.head, isReadByContent: request.onlyReads)
         inbound.tls = service.tls(for: uri)
+        inbound.client = request.clientDigest
+        inbound.lacksContent = request.lacksContent && repeatable?.isWhole != true
         if let repeatable {
             inbound.content = repeatable.outgoing
             // The client has been asked for it already.

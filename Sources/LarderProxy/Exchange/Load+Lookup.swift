@@ -48,6 +48,7 @@ extension Load {
         }
         keepsStored = lookup.isUnread
         sharedLook = lookup.shared?.look
+        clientDigest = asked.clientDigest
         isSharedLost = lookup.shared?.isLost ?? false
         bypassesBackoff =
             !isBackground && asked.traits.has(.cacheControl)

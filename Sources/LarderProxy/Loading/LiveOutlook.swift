@@ -19,6 +19,10 @@ package struct LiveOutlook: OriginOutlook {
     /// As the client sent it.
     let head: RequestHead
     let network: ClientNetwork
+    /// As `UpstreamRequest.client`.
+    var client = 0
+    /// As `UpstreamRequest.lacksContent`.
+    var lacksContent = false
     /// Whether it is a read whatever its method: its content is part of the key.
     var isReadByContent = false
     /// The state of the Resource; nil for a request that bypasses the cache.
@@ -43,8 +47,8 @@ package struct LiveOutlook: OriginOutlook {
 
     package var isProbeDue: Bool {
         proxy.origins.isProbeDue(
-            Origin(uri), parent: service.parent(uri), tls: service.tls(for: uri),
-            limits: proxyConfiguration.upstreamSettings.breaker, now: proxy.time.monotonic(), isTaken: takesProbe)
+            Origin(uri), parent: service.parent(uri), tls: service.tls(for: uri), of: inbound,
+            now: proxy.time.monotonic(), isTaken: takesProbe)
     }
 
     package var failure: RecentFailure? { snapshot?.failure?.recent(for: head) }
@@ -62,6 +66,21 @@ package struct LiveOutlook: OriginOutlook {
     /// The error of a request that is not sent because of backoff; nil for one that would be sent.
     var refusal: UpstreamError? {
         guard proxy.origins.hasTrouble || service.settings.quotaReserve != nil, !joinsLoad else { return nil }
+        let request = inbound
+        let now = proxy.time.monotonic()
+        if let reserve = service.settings.quotaReserve, !request.bypassesBackoff,
+            let pause = proxy.quotas.pause(
+                reserve: reserve, for: request.head.fields, of: service.name, at: now,
+                limit: proxyConfiguration.upstreamSettings.retryAfterLimit)
+        {
+            return .held(OriginHold(reason: .quota, remaining: pause, status: 429), from: Origin(uri), last: nil)
+        }
+        return proxy.origins.refusal(
+            of: request, limits: proxyConfiguration.upstreamSettings.breaker, now: now)
+    }
+
+    /// The request as it would be sent, but for its content.
+    private var inbound: UpstreamRequest {
         let forwarded = ForwardedRequest(
             uri: uri, form: form, via: proxyConfiguration.via(to: uri), configuration: configuration, spelling: spelling
         ).head(for: head)
@@ -69,16 +88,10 @@ package struct LiveOutlook: OriginOutlook {
             origin: Origin(uri), head: forwarded, parent: service.parent(uri),
             allowsAddress: service.allowedAddresses(for: uri, from: network))
         request.describe(service, head, isReadByContent: isReadByContent)
-        let now = proxy.time.monotonic()
-        if let reserve = service.settings.quotaReserve, !request.bypassesBackoff,
-            let pause = proxy.quotas.pause(
-                reserve: reserve, for: forwarded.fields, of: service.name, at: now,
-                limit: proxyConfiguration.upstreamSettings.retryAfterLimit)
-        {
-            return .held(OriginHold(reason: .quota, remaining: pause, status: 429), from: Origin(uri), last: nil)
-        }
-        return proxy.origins.refusal(
-            of: request, limits: proxyConfiguration.upstreamSettings.breaker, now: now)
+        request.tls = service.tls(for: uri)
+        request.client = client
+        request.lacksContent = lacksContent
+        return request
     }
 }
 

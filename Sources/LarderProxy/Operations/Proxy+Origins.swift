@@ -21,6 +21,8 @@ extension Proxy {
             proxy: self, proxyConfiguration: configuration, service: subject.service,
             configuration: subject.service.configuration(for: subject.uri, method: configured), uri: subject.uri,
             form: subject.form, spelling: subject.spelling, head: head, network: .machine)
+        // As for a client on this machine.
+        outlook.client = ClientAddress(.loopback(port: 0)).hashValue
         outlook.isReadByContent = subject.content?.method == method && head.mayBeKeyedByContent
         outlook.snapshot = memory?.snapshot
         let traits = RequestTraits(of: head)

@@ -68,7 +68,8 @@ final class RecoveryReload: Sendable {
             return state.withLock { $0.isLooking = false }
         }
         var asked: Set<String> = []
-        for subject in proxy.watchedInError
+        // Which of several is left to chance: one that is never answered must not be the only one that is asked for.
+        for subject in proxy.watchedInError.shuffled()
         where proxy.isOutOfReach(subject.uri, subject.service) && !asked.contains(subject.uri.origin)
             && proxy.isProbeDue(subject.uri, subject.service)
         {

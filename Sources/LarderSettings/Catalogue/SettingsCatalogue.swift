@@ -296,7 +296,7 @@ package enum SettingsCatalogue {
             "upstream.breaker.openFor", \.upstream.breaker.openFor,
             .duration(.milliseconds(10)...Duration.seconds(3_600)),
             """
-            How long an origin that fails is left alone at most. One request then finds out whether it works again; \
+            How long an origin that fails is left alone at most. A few requests then find out whether it works again; \
             before the first, it waits 1 s, and after each that fails twice as long, up to this.
             """),
         Setting(

@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A circuit breaker: closed while requests succeed, open after too many failures in a row, and half open while one
-/// request, the probe, finds out whether they succeed again.
+/// A circuit breaker: closed while requests succeed, open after too many failures in a row, and half open while a few
+/// requests, the probes, find out whether they succeed again. One answer closes it, whoever asked.
 ///
 /// No request waits for a probe: others are held back at once. Instants are monotonic nanoseconds.
 struct Circuit: Equatable {
     enum State: Equatable {
         /// Leads to `open` when the run of failures is long enough.
         case closed(Run)
-        /// Nothing passes before `until` but one request at a time that bypasses backoff. The first other one after it
-        /// becomes the probe.
-        case open(until: Int64, openings: Int, early: Early? = nil)
-        /// A probe has been under way since `since`. Leads to `closed` or back to `open`. If a probe has no result for
-        /// longer than the circuit would have been open, another joins it.
-        case halfOpen(probe: Int, since: Int64, openings: Int)
-    }
-
-    /// A request that was sent before its time. If it is answered, the circuit closes; its failure is no news.
-    struct Early: Equatable {
-        var probe: Int
-        var since: Int64
+        /// Nothing passes before `until` but requests that bypass backoff. The first other one after it becomes a probe.
+        case open(until: Int64, openings: Int)
+        /// Probes are under way, or have failed in a way that other requests need not. Leads to `closed`, or back to `open`
+        /// when the origin cannot be reached.
+        case halfOpen(ProbeTurns, openings: Int)
     }
 
     /// Failures in a row.
@@ -54,6 +47,12 @@ struct Circuit: Equatable {
 
     private(set) var state = State.closed(Run())
     private var lastProbe = 0
+    /// Whether it opened because the origin could not be reached.
+    private var isForWantOfReach = false
+    /// Requests that were sent before their time. If one is answered, the circuit closes; their failure is no news.
+    private var early = ProbeTurns()
+    /// Likewise those that wait for their clients, who may take any time.
+    private var uploads = ProbeTurns()
 
     /// Whether there is nothing to remember.
     var isPristine: Bool { state == .closed(Run()) }
@@ -62,38 +61,65 @@ struct Circuit: Equatable {
     /// Failures in a row, while it is closed.
     var failures: Int { if case .closed(let run) = state { run.count } else { 0 } }
 
-    /// Until when requests are held back, as things stand; nil when a request would pass, if only as a probe.
-    func heldUntil(now: Int64, limits: BreakerLimits, bypassesBackoff: Bool = false) -> Int64? {
+    /// Until when requests are held back if the probes so far were the only ones; nil when anyone would pass.
+    func heldUntil(now: Int64) -> Int64? {
         switch state {
         case .closed: nil
-        case .open(let until, let openings, let early):
-            bypassesBackoff
-                ? early.map { $0.since + limits.interval(openings) }.flatMap { now < $0 ? $0 : nil }
-                : now < until ? until : nil
-        case .halfOpen(_, let since, let openings):
-            now < since + limits.interval(openings) ? since + limits.interval(openings) : nil
+        case .open(let until, _): now < until ? until : nil
+        case .halfOpen(let probes, _): now < probes.until ? probes.until : nil
         }
     }
 
-    /// Decides about a request. With `bypassesBackoff` it may pass before its time; it takes no other's turn as the probe,
+    /// Until when a request is held back, as things stand; nil when it would pass, if only as a probe.
+    func heldUntil(_ asker: ProbeTurns.Asker, now: Int64) -> Int64? {
+        if isClosed { return nil }
+        if case .open(let until, _) = state, !asker.bypassesBackoff, now < until { return until }
+        if asker.lacksContent { return uploads.heldUntil(asker, now: now) }
+        if asker.bypassesBackoff { return early.heldUntil(asker, now: now) }
+        guard case .halfOpen(let probes, _) = state else { return nil }
+        return probes.heldUntil(asker, now: now)
+    }
+
+    /// Decides about a request. One that bypasses backoff may pass before its time; it takes no other's turn as a probe,
     /// for which it may fail as no other would.
-    mutating func admit(bypassesBackoff: Bool, now: Int64, limits: BreakerLimits) -> Verdict {
+    mutating func admit(_ asker: ProbeTurns.Asker, now: Int64, limits: BreakerLimits) -> Verdict {
         // The breaker was disabled while it was open.
-        guard limits.failures > 0 else { return .pass }
-        if let until = heldUntil(now: now, limits: limits, bypassesBackoff: bypassesBackoff) {
-            return .held(until: until)
-        }
-        switch state {
-        case .closed: return .pass
-        case .open(let until, let openings, _) where bypassesBackoff:
-            lastProbe += 1
-            state = .open(until: until, openings: openings, early: Early(probe: lastProbe, since: now))
-        case .open(_, let openings, _), .halfOpen(_, _, let openings):
-            lastProbe += 1
-            state = .halfOpen(probe: lastProbe, since: now, openings: openings)
+        guard limits.failures > 0, !isClosed else { return .pass }
+        if let until = heldUntil(asker, now: now) { return .held(until: until) }
+        lastProbe += 1
+        let interval = limits.interval(openings)
+        if asker.lacksContent {
+            uploads.take(lastProbe, asker, now: now, interval: interval)
+        } else if asker.bypassesBackoff {
+            early.take(lastProbe, asker, now: now, interval: interval)
+        } else {
+            beginProbe(asker, now: now, limits: limits)
         }
         return .probe(lastProbe)
     }
+
+    private mutating func beginProbe(_ asker: ProbeTurns.Asker, now: Int64, limits: BreakerLimits) {
+        var (probes, openings) = (ProbeTurns(), openings)
+        if case .halfOpen(let present, _) = state {
+            probes = present
+            // Silence is a failure too, once it has lasted for an interval.
+            if now >= present.until, present.isUnderWay, !present.hasFailed { openings = Self.next(openings) }
+        }
+        probes.take(lastProbe, asker, now: now, interval: limits.interval(openings))
+        state = .halfOpen(probes, openings: openings)
+    }
+
+    private var openings: Int {
+        switch state {
+        case .closed: 0
+        case .open(_, let openings), .halfOpen(_, let openings): openings
+        }
+    }
+
+    /// For how many of the longest intervals there are more turns when an origin can be reached again.
+    private static let hurry: Int64 = 4
+
+    private static func next(_ openings: Int) -> Int { min(openings + 1, 30) }
 
     /// A request failed. Failures of the same `subject` are uncertain and count once in a row; others count each.
     mutating func failed(subject: Int?, probe: Int?, now: Int64, limits: BreakerLimits) -> Change? {
@@ -109,35 +135,54 @@ struct Circuit: Equatable {
                 return nil
             }
             state = .open(until: now + limits.interval(0), openings: 0)
+            isForWantOfReach = run.certain >= limits.failures
             return .opened
         case .open:
             // It was sent before the others had failed, or before its time, and is no new evidence.
             endEarly(probe)
             return nil
-        case .halfOpen(let current, _, let openings):
-            guard probe == current else { return nil }
-            let next = min(openings + 1, 30)
-            state = .open(until: now + limits.interval(next), openings: next)
+        case .halfOpen(var probes, let openings):
+            endEarly(probe)
+            guard let probe, probes.contains(probe) else { return nil }
+            let next = probes.hasFailed ? openings : Self.next(openings)
+            let interval = limits.interval(next)
+            guard subject != nil else {
+                state = .open(until: now + interval, openings: next)
+                isForWantOfReach = true
+                return nil
+            }
+            probes.failed(probe, now: now, interval: interval)
+            state = .halfOpen(probes, openings: next)
             return nil
         }
     }
 
     /// A request was answered: the origin works, even if the request was sent before the circuit opened.
     mutating func answered() -> Change? {
-        defer { state = .closed(Run()) }
+        defer {
+            state = .closed(Run())
+            (early, uploads) = (ProbeTurns(), ProbeTurns())
+        }
         return isClosed ? nil : .closed
     }
 
-    /// A probe was cancelled without a result: the next request is one.
-    mutating func withdrawn(probe: Int?, now: Int64) {
+    /// A connection to the origin stands for a probe, which may still get no answer.
+    mutating func connected(probe: Int?, now: Int64, limits: BreakerLimits) {
+        guard isForWantOfReach, case .halfOpen(var probes, let openings) = state, probes.contains(probe) else { return }
+        probes.reached(until: now + Self.hurry * limits.longest)
+        state = .halfOpen(probes, openings: openings)
+    }
+
+    /// A probe was cancelled without a result: another request takes its place.
+    mutating func withdrawn(probe: Int?) {
         endEarly(probe)
-        guard case .halfOpen(let current, _, let openings) = state, probe == current else { return }
-        state = .open(until: now, openings: openings)
+        guard let probe, case .halfOpen(var probes, let openings) = state else { return }
+        probes.withdrawn(probe)
+        state = .halfOpen(probes, openings: openings)
     }
 
     private mutating func endEarly(_ probe: Int?) {
-        if case .open(let until, let openings, let early?) = state, early.probe == probe {
-            state = .open(until: until, openings: openings)
-        }
+        early.forget(probe)
+        uploads.forget(probe)
     }
 }

@@ -5,9 +5,15 @@ import LarderIO
 /// Whether any origin elsewhere can be reached from this machine. Hosts are digests, instants monotonic nanoseconds.
 struct NetworkHealth {
     private var circuit = Circuit()
-    /// Hosts that have answered, and when each may be asked again while none can be reached. All others have one probe
-    /// between them: a client can name as many as it likes.
-    private var known: [Int: Int64] = [:]
+    /// Hosts that have answered, each with turns of its own while none can be reached. All others share those of the
+    /// circuit: a client can name as many as it likes.
+    private var known: [Int: Known] = [:]
+
+    private struct Known {
+        /// When it answered, or was asked, last.
+        var at: Int64
+        var turns = ProbeTurns()
+    }
 
     static let knownLimit = 256
     /// How often a known host is asked while none can be reached.
@@ -18,6 +24,7 @@ struct NetworkHealth {
         var limits = BreakerLimits()
         limits.failures = 3
         limits.persistence = 0
+        limits.longest = interval
         return limits
     }()
 
@@ -28,22 +35,29 @@ struct NetworkHealth {
     }
 
     mutating func answered(_ host: Int, now: Int64) -> Circuit.Change? {
-        if known.count >= Self.knownLimit, known[host] == nil, let oldest = known.min(by: { $0.value < $1.value }) {
+        if known.count >= Self.knownLimit, known[host] == nil, let oldest = known.min(by: { $0.value.at < $1.value.at })
+        {
             known[oldest.key] = nil
         }
-        known[host] = now
+        known[host] = Known(at: now)
         return circuit.answered()
     }
 
     /// Whether a host may be asked although none can be reached. With `isTaken`, it is asked after a true.
-    mutating func isProbeDue(_ host: Int, now: Int64, isTaken: Bool) -> Bool {
-        if let next = known[host] {
-            guard now >= next else { return false }
-            if isTaken { known[host] = now.advanced(by: .nanoseconds(Self.interval)) }
+    mutating func isProbeDue(_ host: Int, _ asker: ProbeTurns.Asker, now: Int64, isTaken: Bool) -> Bool {
+        guard var own = known[host] else {
+            let turn = ProbeTurns.Asker(place: host, client: asker.client)
+            guard isTaken else { return circuit.heldUntil(turn, now: now) == nil }
+            if case .held = circuit.admit(turn, now: now, limits: Self.limits) { return false }
             return true
         }
-        guard isTaken else { return circuit.heldUntil(now: now, limits: Self.limits) == nil }
-        if case .held = circuit.admit(bypassesBackoff: false, now: now, limits: Self.limits) { return false }
+        let turn = ProbeTurns.Asker(place: asker.place, client: asker.client)
+        guard own.turns.heldUntil(turn, now: now) == nil else { return false }
+        if isTaken {
+            own.at = now
+            own.turns.take(0, turn, now: now, interval: Self.interval)
+            known[host] = own
+        }
         return true
     }
 }

@@ -29,16 +29,28 @@ struct OriginHealth {
         var belongsToService: Bool
         /// Whether the origin is asked in any case: its client asks for that, or it changes something.
         var bypassesBackoff: Bool
+        /// Where its client is.
+        var client: Int
+        /// Whether the client has yet to send content of it.
+        var lacksContent: Bool
 
         init(
             credentials: Int = 0, resource: Int = 0, place: Int? = nil, belongsToService: Bool = true,
-            bypassesBackoff: Bool = false
+            bypassesBackoff: Bool = false, client: Int = 0, lacksContent: Bool = false
         ) {
             self.credentials = credentials
             self.resource = resource
             self.place = place ?? resource
             self.belongsToService = belongsToService
             self.bypassesBackoff = bypassesBackoff
+            self.client = client
+            self.lacksContent = lacksContent
+        }
+
+        /// The request as one that asks an origin which is otherwise left alone.
+        var asker: ProbeTurns.Asker {
+            ProbeTurns.Asker(
+                place: place, client: client, bypassesBackoff: bypassesBackoff, lacksContent: lacksContent)
         }
 
         /// All scopes of the request: the origin's, the credentials', and its own.
@@ -106,13 +118,12 @@ struct OriginHealth {
     func verdict(on ask: Ask, now: Int64, limits: BreakerLimits) -> Verdict {
         if let pause = pause(for: ask, now: now) { return .paused(pause) }
         guard limits.failures > 0 else { return .pass }
-        let until = circuit.heldUntil(now: now, limits: limits, bypassesBackoff: ask.bypassesBackoff)
-        return until.map { .open(until: $0) } ?? .pass
+        return circuit.heldUntil(ask.asker, now: now).map { .open(until: $0) } ?? .pass
     }
 
     mutating func admit(_ ask: Ask, now: Int64, limits: BreakerLimits) -> Verdict {
         if let pause = pause(for: ask, now: now) { return .paused(pause) }
-        switch circuit.admit(bypassesBackoff: ask.bypassesBackoff, now: now, limits: limits) {
+        switch circuit.admit(ask.asker, now: now, limits: limits) {
         case .pass: return .pass
         case .probe(let number): return .probe(number)
         case .held(let until): return .open(until: until)
@@ -136,9 +147,13 @@ struct OriginHealth {
             guard ask.belongsToService else { return circuit.answered() }
             return circuit.failed(subject: ask.place, probe: probe, now: now, limits: limits)
         case .unknown:
-            circuit.withdrawn(probe: probe, now: now)
+            circuit.withdrawn(probe: probe)
             return nil
         }
+    }
+
+    mutating func connected(probe: Int?, now: Int64, limits: BreakerLimits) {
+        circuit.connected(probe: probe, now: now, limits: limits)
     }
 
     /// The origin asked for a pause. True when a pause for more than one resource begins.

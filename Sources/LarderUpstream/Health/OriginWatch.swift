@@ -33,6 +33,8 @@ package final class OriginWatch: Sendable {
     /// Returned by `admit`, and passed to `answered` or `failed`.
     package struct Ticket: Sendable {
         var probe: Int?
+
+        package var isProbe: Bool { probe != nil }
     }
 
     /// An event for the log.
@@ -223,19 +225,28 @@ package final class OriginWatch: Sendable {
         if changed == .closed { notify(.networkBack) }
     }
 
-    /// Whether a probe of an unreachable origin is due. With `isTaken`, the caller must send it after a true.
+    /// A connection to the origin of a request stands: the network works, whatever becomes of the request.
+    package func connected(_ request: UpstreamRequest, ticket: Ticket, limits: BreakerLimits, now: Int64) {
+        networkAnswered(request.origin, now: now)
+        guard ticket.probe != nil else { return }
+        change(request) { $0?.connected(probe: ticket.probe, now: now, limits: limits) }
+    }
+
+    /// Whether a probe of an unreachable origin is due: `request`, or nil for any of Larder's own. With `isTaken`, the
+    /// caller must send it after a true.
     package func isProbeDue(
-        _ origin: Origin, parent: ParentAddress?, tls: UpstreamTLS? = nil, limits: BreakerLimits, now: Int64,
-        isTaken: Bool = true
+        _ origin: Origin, parent: ParentAddress?, tls: UpstreamTLS? = nil, of request: UpstreamRequest? = nil,
+        now: Int64, isTaken: Bool = true
     ) -> Bool {
+        let asker = request.map { OriginHealth.Ask($0).asker } ?? ProbeTurns.Asker()
         if isNetworkLost, !origin.isLoopback {
-            return network.withLock { $0.isProbeDue(origin.host.hashValue, now: now, isTaken: isTaken) }
+            return network.withLock { $0.isProbeDue(origin.host.hashValue, asker, now: now, isTaken: isTaken) }
         }
         return [true, false].contains { reachesLoopback in
             let key = Key(origin, parent, tls, reachesLoopback: reachesLoopback)
             return shard(of: key).withLock { healths in
-                guard let circuit = healths[key]?.circuit else { return false }
-                return !circuit.isClosed && circuit.heldUntil(now: now, limits: limits) == nil
+                guard let circuit = healths[key]?.circuit, !circuit.isClosed else { return false }
+                return circuit.heldUntil(asker, now: now) == nil
             }
         }
     }
@@ -308,7 +319,7 @@ package struct OriginReport: Sendable, Equatable {
     init(origin: String, _ health: OriginHealth, limits: BreakerLimits, now: Int64) {
         self.origin = origin
         pausedFor = health.pausedUntil(now: now).map { .nanoseconds($0 - now) }
-        openFor = health.circuit.heldUntil(now: now, limits: limits).map { .nanoseconds($0 - now) }
+        openFor = health.circuit.heldUntil(now: now).map { .nanoseconds($0 - now) }
         consecutiveFailures = health.circuit.failures
         lastError = health.lastError.map { "\($0)" }
         sinceLastError = health.lastErrorAt.map { .nanoseconds(now - $0) }
@@ -316,7 +327,7 @@ package struct OriginReport: Sendable, Equatable {
             switch health.circuit.state {
             case .closed: health.isPaused(now: now) ? .paused : .closed
             case .open: .open
-            case .halfOpen: .halfOpen
+            case .halfOpen(let probes, _): probes.isUnderWay ? .halfOpen : .open
             }
     }
 }
@@ -334,7 +345,7 @@ extension OriginHealth.Ask {
         self.init(
             credentials: hasher.finalize(), resource: target.hashValue,
             place: target.prefix { $0 != UInt8(ascii: "?") }.hashValue, belongsToService: request.belongsToService,
-            bypassesBackoff: request.bypassesBackoff)
+            bypassesBackoff: request.bypassesBackoff, client: request.client, lacksContent: request.lacksContent)
     }
 }
 
