@@ -33,16 +33,17 @@ extension LoopContext {
             throw error
         }
         counters.add(.upstreamRequests)
-        var request = request
+        var telling: UpstreamRequest?
         if ticket.isProbe || origins.isNetworkLost {
-            request.whenConnected = { [request] in
+            telling = request
+            telling?.whenConnected = {
                 origins.connected(request, ticket: ticket, limits: limits, now: time.monotonic())
             }
         }
-        let span = tracer?.begin(request)
+        let span = tracer?.begin(telling ?? request)
         do {
             let response =
-                if let traced = span?.request { try await upstream.send(traced) } else {
+                if let sent = span?.request ?? telling { try await upstream.send(sent) } else {
                     try await upstream.send(request)
                 }
             span?.answered(response)

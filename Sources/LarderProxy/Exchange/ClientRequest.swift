@@ -160,7 +160,7 @@ final class ClientRequest {
     var network: ClientNetwork { ClientNetwork(isLoopback: connection.client.isLoopback) }
 
     /// Where this client is, for `UpstreamRequest.client`.
-    var clientDigest: Int { ClientAddress(stream.peerAddress).hashValue }
+    private(set) lazy var clientDigest = ClientAddress(stream.peerAddress).hashValue
 
     /// Whether the client has yet to send some of its content.
     var lacksContent: Bool { content.map { !$0.isAtHand } ?? false }
