@@ -46,6 +46,21 @@ struct AdminExplainTests {
             block: block { $0.expirationTime = Expiration(time: .seconds(600)) }),
         Case(name: "nothing-stored-with-credentials", request: ["Authorization": "Bearer topsecret"]),
         Case(name: "an-error", unstored: unstored("must-revalidate", status: 500)),
+        Case(
+            name: "a-cookie-and-no-lifetime", request: ["Cookie": "id=topsecret"],
+            block: block { $0.expirationTime = Expiration(time: .seconds(600), mode: .override) },
+            unstored: unstored("must-revalidate", request: ["Cookie": "id=topsecret"])),
+        Case(
+            name: "a-key-and-an-error", request: ["X-API-Key": "topsecret"],
+            unstored: unstored("must-revalidate", request: ["X-API-Key": "topsecret"], status: 404), isClaimed: false),
+        Case(
+            name: "a-new-cookie-and-no-lifetime",
+            unstored: unstored("must-revalidate", ["Set-Cookie": "id=topsecret"])),
+        Case(
+            name: "for-one-user", request: ["Cookie": "id=topsecret"],
+            variants: [variant("no-cache", age: 42, traces: .credentialBesideKey)],
+            block: block { $0.expirationTime = Expiration(time: .seconds(600), mode: .override) }),
+        Case(name: "a-fresh-error", variants: [variant("max-age=60", age: 42, status: 404)]),
         Case(name: "stale-with-validator", variants: [variant("max-age=60", age: 90)]),
         Case(
             name: "stale-while-revalidate", variants: [variant("max-age=60, stale-while-revalidate=120", age: 90)],
@@ -448,7 +463,7 @@ struct AdminExplainTests {
 
     private static func variant(
         _ cacheControl: String?, age: Int64, _ changes: [FieldName: String?] = [:], vary: Fields? = nil,
-        standing: StoredResponse.Standing = .asReceived
+        standing: StoredResponse.Standing = .asReceived, status: Status = 200, traces: UserTraces = []
     ) -> Variant {
         let time = now - .seconds(age)
         var fields: Fields = [
@@ -461,7 +476,7 @@ struct AdminExplainTests {
         var adjusted = policy
         adjusted.expirationMode = .fallback
         let stored = StoredResponse(
-            variance: Variance(vary: fields, request: vary ?? Fields()), status: 200, fields: fields,
+            traces: traces, variance: Variance(vary: fields, request: vary ?? Fields()), status: status, fields: fields,
             requestTime: time - .milliseconds(120), responseTime: time, contentLength: 1_234, standing: standing,
             policy: adjusted)
         return Variant(
