@@ -295,6 +295,21 @@ struct AdminExplainTests {
         }
     }
 
+    @Test func `a load is not advised where the pipeline refused what the origin sent`() async throws {
+        try await AdminFixture.run {
+            var block = AdminExplainTests.pipeline
+            block.pattern.match = "**"
+            block.retryTime = .seconds(600)
+            $0.services[0].configure.append(block)
+        } origin: { _, _ in
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 3\r\n\r\nbad"
+        } _: { daemon throws in
+            #expect(try daemon.get("/api/a").status == 502)
+            let why = try daemon.get("/-/explain?url=/api/a", "Accept: text/plain").content
+            #expect(why.contains("Mend the transformer") && !why.contains("`larder load http"), "\(why)")
+        }
+    }
+
     @Test func `content that turns out too long while it passes is told from what was never there`() async throws {
         let long = String(repeating: "x", count: 0x2000)
         try await AdminFixture.run {
@@ -306,7 +321,7 @@ struct AdminExplainTests {
         } _: { daemon throws in
             #expect(try daemon.get("/api/a").status == 200)
             let why = try daemon.get("/-/explain?url=/api/a", "Accept: text/plain").content
-            #expect(why.contains("was not stored (too-large)"), "\(why)")
+            #expect(why.contains("was not stored (too-large)") && why.contains("at most 1 KiB"), "\(why)")
             #expect(try daemon.get("/-/metrics").content.contains("unstored_responses_total{reason=\"too-large\"} 1\n"))
         }
     }

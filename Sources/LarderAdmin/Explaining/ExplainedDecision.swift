@@ -248,7 +248,8 @@ struct ExplainedDecision {
         let unmet = ExplainedStorage.conditions(situation, selected: nil).1.first { !$0.isMet }
         return unmet.flatMap { StorageCondition(rawValue: $0.name) }
             .map { ExplainedStorage.remedy($0, service: situation.service.name) }
-            ?? "`larder load URL` brings it into the cache, if it may be stored."
+            ?? (situation.failure?.isOfPipeline == true
+                ? ExplainedWait.mending : "`larder load URL` brings it into the cache, if it may be stored.")
     }
 
     private static func missed(_ situation: Situation, loading: String) -> Wording {

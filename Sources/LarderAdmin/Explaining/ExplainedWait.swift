@@ -46,6 +46,11 @@ enum ExplainedWait {
         }
     }
 
+    /// How to get what a pipeline refuses.
+    static let mending =
+        "Mend the transformer: until then `larder load` fails in the same way. `serve: raw` in a configure block passes "
+        + "on what the origin sends."
+
     /// The origin is well: to ask it again brings the same.
     private static func refused(
         _ failure: LoadFailure, _ meanwhile: String?
@@ -55,8 +60,7 @@ enum ExplainedWait {
             "The service's pipeline refused at \(ISOTime.string(failure.at)) what the origin sent, which is left alone for "
                 + "now; " + (meanwhile ?? "the error would be answered."),
             [
-                "Mend the transformer: until then `larder load` fails in the same way. `serve: raw` in a configure block passes "
-                    + "on what the origin sends.",
+                mending,
                 "The error: \(failure.error)",
                 "The origin is asked again from \(ISOTime.string(failure.retryAt)) on.",
             ]
