@@ -8,8 +8,16 @@ import LarderTransformers
 
 /// The `larder` command: the daemon, and the commands that talk to a running one.
 package struct Program: AsyncParsableCommand {
+    /// The name in the usage: a daemon with services in Swift has its own.
+    private static let name: String = {
+        let given = CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? ""
+        return isOwn && !given.isEmpty ? given : "larder"
+    }()
+    /// Whether the program has services in Swift. The main thread writes it at the start, when there is no other.
+    private nonisolated(unsafe) static var isOwn = false
+
     package static let configuration = CommandConfiguration(
-        commandName: "larder",
+        commandName: name,
         abstract: "Keeps your APIs at hand: a caching HTTP proxy for this machine.",
         discussion: """
             Exit status: 0 when the command did what it says, 1 when it could not, 2 when nothing matched, 64 when it \
@@ -94,6 +102,7 @@ package struct Program: AsyncParsableCommand {
 
     /// Runs the command line, in a program that supplies services.
     package static func run(declaring services: [DeclaredService] = []) async {
+        isOwn = !services.isEmpty
         OpenFiles.openStandard()
         // The daemon starts its own program as a jq worker too; that is not a command for people.
         let arguments = CommandLine.arguments.dropFirst()

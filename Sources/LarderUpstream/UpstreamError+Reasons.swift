@@ -11,10 +11,17 @@ extension UpstreamError {
         return UpstreamError(code, detail, advice: advice, cause: error)
     }
 
+    /// The host of an origin or authority.
+    private static func host(in place: String) -> Substring {
+        let authority = place.firstRange(of: "://").map { place[$0.upperBound...] } ?? place[...]
+        guard let colon = authority.lastIndex(of: ":"), authority.last != "]" else { return authority }
+        return authority[..<colon]
+    }
+
     private static func reason(_ error: IOError, _ place: String) -> (Code, String, String) {
         switch error.code {
         case .nameNotFound:
-            (.dnsError, "The name of \(place) does not exist.", "Check the host's spelling.")
+            (.dnsError, "The host \(host(in: place)) does not exist.", "Check the host's spelling.")
         case .nameServerFailure:
             (.dnsError, "\(place): \(error.detail)", "Check the machine's name servers and its network.")
         case .lookupTimedOut:

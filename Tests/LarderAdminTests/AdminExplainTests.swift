@@ -46,6 +46,21 @@ struct AdminExplainTests {
             block: block { $0.expirationTime = Expiration(time: .seconds(600)) }),
         Case(name: "nothing-stored-with-credentials", request: ["Authorization": "Bearer topsecret"]),
         Case(name: "an-error", unstored: unstored("must-revalidate", status: 500)),
+        Case(
+            name: "a-cookie-and-no-lifetime", request: ["Cookie": "id=topsecret"],
+            block: block { $0.expirationTime = Expiration(time: .seconds(600), mode: .override) },
+            unstored: unstored("must-revalidate", request: ["Cookie": "id=topsecret"])),
+        Case(
+            name: "a-key-and-an-error", request: ["X-API-Key": "topsecret"],
+            unstored: unstored("must-revalidate", request: ["X-API-Key": "topsecret"], status: 404), isClaimed: false),
+        Case(
+            name: "a-new-cookie-and-no-lifetime",
+            unstored: unstored("must-revalidate", ["Set-Cookie": "id=topsecret"])),
+        Case(
+            name: "for-one-user", request: ["Cookie": "id=topsecret"],
+            variants: [variant("no-cache", age: 42, traces: .credentialBesideKey)],
+            block: block { $0.expirationTime = Expiration(time: .seconds(600), mode: .override) }),
+        Case(name: "a-fresh-error", variants: [variant("max-age=60", age: 42, status: 404)]),
         Case(name: "stale-with-validator", variants: [variant("max-age=60", age: 90)]),
         Case(
             name: "stale-while-revalidate", variants: [variant("max-age=60, stale-while-revalidate=120", age: 90)],
@@ -280,6 +295,21 @@ struct AdminExplainTests {
         }
     }
 
+    @Test func `a load is not advised where the pipeline refused what the origin sent`() async throws {
+        try await AdminFixture.run {
+            var block = AdminExplainTests.pipeline
+            block.pattern.match = "**"
+            block.retryTime = .seconds(600)
+            $0.services[0].configure.append(block)
+        } origin: { _, _ in
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 3\r\n\r\nbad"
+        } _: { daemon throws in
+            #expect(try daemon.get("/api/a").status == 502)
+            let why = try daemon.get("/-/explain?url=/api/a", "Accept: text/plain").content
+            #expect(why.contains("Mend the transformer") && !why.contains("`larder load http"), "\(why)")
+        }
+    }
+
     @Test func `content that turns out too long while it passes is told from what was never there`() async throws {
         let long = String(repeating: "x", count: 0x2000)
         try await AdminFixture.run {
@@ -291,7 +321,7 @@ struct AdminExplainTests {
         } _: { daemon throws in
             #expect(try daemon.get("/api/a").status == 200)
             let why = try daemon.get("/-/explain?url=/api/a", "Accept: text/plain").content
-            #expect(why.contains("was not stored (too-large)"), "\(why)")
+            #expect(why.contains("was not stored (too-large)") && why.contains("at most 1 KiB"), "\(why)")
             #expect(try daemon.get("/-/metrics").content.contains("unstored_responses_total{reason=\"too-large\"} 1\n"))
         }
     }
@@ -448,7 +478,7 @@ struct AdminExplainTests {
 
     private static func variant(
         _ cacheControl: String?, age: Int64, _ changes: [FieldName: String?] = [:], vary: Fields? = nil,
-        standing: StoredResponse.Standing = .asReceived
+        standing: StoredResponse.Standing = .asReceived, status: Status = 200, traces: UserTraces = []
     ) -> Variant {
         let time = now - .seconds(age)
         var fields: Fields = [
@@ -461,7 +491,7 @@ struct AdminExplainTests {
         var adjusted = policy
         adjusted.expirationMode = .fallback
         let stored = StoredResponse(
-            variance: Variance(vary: fields, request: vary ?? Fields()), status: 200, fields: fields,
+            traces: traces, variance: Variance(vary: fields, request: vary ?? Fields()), status: status, fields: fields,
             requestTime: time - .milliseconds(120), responseTime: time, contentLength: 1_234, standing: standing,
             policy: adjusted)
         return Variant(

@@ -18,7 +18,7 @@ struct CommandLineTests {
     @Test func `explain takes fields of the request`() throws {
         let explain = try #require(
             try Program.parseAsRoot(["explain", "-H", "Accept: text/html", "-H", "X:y", "http://a/"]) as? Explain)
-        #expect(explain.headers == ["Accept: text/html", "X:y"])
+        #expect(explain.request.headers == ["Accept: text/html", "X:y"])
         #expect(explain.url == "http://a/")
     }
 

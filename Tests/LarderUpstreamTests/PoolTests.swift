@@ -392,6 +392,15 @@ struct PoolTests {
 
     // MARK: Addresses
 
+    @Test(arguments: [
+        ("http://nosuch.invalid", "nosuch.invalid"), ("nosuch.invalid:443", "nosuch.invalid"),
+        ("http://[::1]", "[::1]"),
+    ])
+    func `a host that is not there is named alone`(place: String, host: String) {
+        let error = UpstreamError.connecting(IOError(.nameNotFound, operation: "resolve x"), to: place)
+        #expect("\(error)".contains("The host \(host) does not exist."), "\(error)")
+    }
+
     @Test func `a pooled connection does not serve a request that may not reach its address`() async throws {
         try await Fixture.run { test in
             let response = try await test.exchange(try .to(origin: "http://10.0.0.1")) { origin in

@@ -136,6 +136,9 @@ package final class Daemon: Sendable {
     private static func openStore(_ settings: Settings, time: any TimeSource, logger: Logger) throws -> SQLiteStore? {
         guard let path = settings.cache.path.path, settings.cache.disk.bytes > 0 else { return nil }
         let directory = path.hasSuffix(".db") ? String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) : path
+        if let stranger = StorePlace.stranger(in: directory) {
+            throw StorePlace.refusal(of: directory, for: stranger)
+        }
         var store = StoreSettings(
             path: directory.isEmpty ? "." : directory, diskLimit: Int64(settings.cache.disk.bytes),
             now: { Timestamp(nanoseconds: time.now()) })

@@ -73,7 +73,7 @@ struct ExplainedDecision {
                 "To have the origin asked now: `larder invalidate URL`, or send `Cache-Control: no-cache`.",
                 variant.stored.facts.lifetime.source == .expirationTime
                     ? "To keep it for another time: change `expirationTime` in the configure block that sets it."
-                    : keepingLonger(situation),
+                    : keepingLonger(situation, variant.stored),
             ]
         }
         return (
@@ -83,10 +83,17 @@ struct ExplainedDecision {
         )
     }
 
-    private static func keepingLonger(_ situation: Situation) -> String {
-        situation.service.base == nil
-            ? "To keep it longer than the origin says: describe the origin as a service, with `expirationTime`."
-            : "To keep it longer than the origin says: `expirationTime: { time: …, mode: floor }` in a configure block."
+    private static func keepingLonger(_ situation: Situation, _ stored: StoredResponse) -> String {
+        if let personal = ExplainedPersonality(of: stored, askedBy: situation.request.fields) {
+            return personal.remedy(situation, where: "wants to be asked each time")
+        }
+        let wish = "To keep it longer than the origin says: "
+        guard situation.service.base != nil else {
+            return wish + "describe the origin as a service, with `expirationTime`."
+        }
+        // A lower bound is not for errors, unless it names them.
+        let time = stored.status.isError ? "\(stored.status.rawValue)" : "time"
+        return wish + "`expirationTime: { \(time): …, mode: floor }` in a configure block."
     }
 
     private static func answeredStale(
@@ -134,15 +141,18 @@ struct ExplainedDecision {
             )
         }
         if stored.facts.validatesAlways {
+            let personal = ExplainedPersonality(of: stored, askedBy: situation.request.fields)
             return (
                 asked + ", as it is each time: it says no-cache." + loading,
-                ["To answer without asking against the origin's word: `expirationTime: { time: …, mode: override }`."]
+                personal.map { [$0.remedy(situation, where: "wants to be asked each time")] } ?? [
+                    "To answer without asking against the origin's word: `expirationTime: { time: …, mode: override }`."
+                ]
             )
         }
         return (
             asked + ": its lifetime ended \(ExplainedFreshness.roughly(.zero - selection.ttl)) ago." + loading,
             [
-                keepingLonger(situation),
+                keepingLonger(situation, stored),
                 "To answer at once and ask in the background: `staleWhileRevalidate: …` in a configure block"
                     + (situation.service.base == nil ? " of a service." : "."),
             ]
@@ -238,7 +248,8 @@ struct ExplainedDecision {
         let unmet = ExplainedStorage.conditions(situation, selected: nil).1.first { !$0.isMet }
         return unmet.flatMap { StorageCondition(rawValue: $0.name) }
             .map { ExplainedStorage.remedy($0, service: situation.service.name) }
-            ?? "`larder load URL` brings it into the cache, if it may be stored."
+            ?? (situation.failure?.isOfPipeline == true
+                ? ExplainedWait.mending : "`larder load URL` brings it into the cache, if it may be stored.")
     }
 
     private static func missed(_ situation: Situation, loading: String) -> Wording {
@@ -248,7 +259,7 @@ struct ExplainedDecision {
         return (
             "The origin would be asked: its last response, at \(ISOTime.string(unstored.at)), was not stored "
                 + "(\(unstored.reason.word))." + loading,
-            [ExplainedStorage.remedy(unstored.reason, status: unstored.status, service: situation.service.name)]
+            [ExplainedStorage.remedy(for: unstored, situation)]
         )
     }
 
@@ -288,9 +299,7 @@ struct ExplainedDecision {
                 "The origin would be asked for all of it: the stored response is no longer fresh"
                     + (fallback.map { $0.ttl < .zero ? " (for \(over) now)" : "" } ?? "") + " and has no validator."
                     + loading,
-                [
-                    "To keep it longer than the origin says: `expirationTime: { time: …, mode: floor }` in a configure block."
-                ]
+                fallback.map { [keepingLonger(situation, situation.variants[$0.index].stored)] } ?? []
             )
         case .partial:
             return ("The origin would be asked: only a part is stored, and not what is asked for." + loading, [])

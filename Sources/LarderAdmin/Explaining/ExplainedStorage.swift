@@ -4,6 +4,7 @@ import Larder
 import LarderHTTP
 import LarderProxy
 import LarderRules
+import LarderSettings
 
 /// The conditions of RFC 9111 §3 for storing a response, each with its result.
 enum ExplainedStorage {
@@ -28,7 +29,7 @@ enum ExplainedStorage {
                 "the last response, \(unstored.status.rawValue) at \(ISOTime.string(unstored.at)), which was not stored"
             let conditions = unstored.conditions.filter { isOfConcern($0, unstored.status, situation.keeping) }
                 .map { condition($0, unstored, situation.keeping) }
-            return (subject, conditions + hindrance(of: unstored))
+            return (subject, conditions + hindrance(of: unstored, situation.contentLimit))
         }
         let response = ResponseHead(status: 200)
         let conditions = judge(situation, response, situation.now).filter {
@@ -55,11 +56,13 @@ enum ExplainedStorage {
     }
 
     /// The last condition, which is not one of RFC 9111's.
-    private static func hindrance(of unstored: UnstoredResponse) -> [Explanation.Condition] {
+    private static func hindrance(of unstored: UnstoredResponse, _ limit: Int64?) -> [Explanation.Condition] {
         let (field, meaning): (FieldName?, String)
         switch unstored.reason {
         case .cut: (field, meaning) = (.contentType, "its end is the end of a stream, as `streamEnd` says")
-        case .tooLarge: (field, meaning) = (.contentLength, "it is not larger than what is kept")
+        case .tooLarge:
+            let most = limit.map { ": at most \(ByteCount(Int($0)))" } ?? ""
+            (field, meaning) = (.contentLength, "it is not larger than what is kept" + most)
         case .otherPartition: (field, meaning) = (nil, "it is for the credentials that the request came with")
         case .otherMethod: (field, meaning) = (nil, "it is to the method that was asked for")
         case .unread: (field, meaning) = (nil, "it is no error, or the stored response can be read")
@@ -131,8 +134,23 @@ enum ExplainedStorage {
         }
     }
 
-    /// How to have the response stored the next time.
-    static func remedy(_ reason: UnstoredReason, status: Status? = nil, service: String) -> String {
+    /// How to have the last response, which was not stored, stored the next time.
+    static func remedy(for unstored: UnstoredResponse, _ situation: Situation) -> String {
+        let service = situation.service.name
+        if case .condition(let condition) = unstored.reason {
+            let evidence = unstored.conditions.first { $0.condition == .cacheable && !$0.passed }?.field
+            if condition == .cacheable, let evidence, let personal = ExplainedPersonality(evidence) {
+                return personal.remedy(situation)
+            }
+            if condition == .noStore, let field = situation.keeping.personalField(of: situation.request.fields) {
+                return remedy(condition, service: service)
+                    + " As the request carries \(field), that counts only with `everyone: true`."
+            }
+        }
+        return remedy(unstored.reason, status: unstored.status, service: service)
+    }
+
+    private static func remedy(_ reason: UnstoredReason, status: Status? = nil, service: String) -> String {
         switch reason {
         case .condition(.cacheable) where (status?.rawValue ?? 0) >= 400:
             "It is an error without a lifetime, which is for one request only. See whether the origin says so without "
@@ -184,7 +202,10 @@ enum ExplainedStorage {
             "The request carries credentials that `identity` of `\(service)` leaves out: name them there, remove them by "
                 + "`headers` if the origin does not need them, or have the origin say `public`."
         case .cacheable:
-            "The origin names no lifetime: give it one with `expirationTime: { time: …, mode: override }` in a configure block."
+            "The origin names no lifetime: give it one with "
+                + (service == "-"
+                    ? "`expirationTime`, with the API described as a service."
+                    : "`expirationTime: { time: …, mode: override }` in a configure block.")
         case .vary:
             "The origin says that every request may get something else (Vary: *). Only the origin can change that."
         case .status: "A response with this status is for its own request only."

@@ -14,6 +14,7 @@ enum ExplainedWait {
         switch wait.cause {
         case .retryTime:
             guard let failure = situation.failure else { return (wait.cause.word, "", []) }
+            if failure.isOfPipeline { return refused(failure, meanwhile) }
             return (
                 wait.cause.word,
                 "The origin failed at \(ISOTime.string(failure.at)) and is left alone for now; "
@@ -43,5 +44,26 @@ enum ExplainedWait {
                 "\(why); " + (meanwhile ?? "an error with `Retry-After` would be answered."), advice
             )
         }
+    }
+
+    /// How to get what a pipeline refuses.
+    static let mending =
+        "Mend the transformer: until then `larder load` fails in the same way. `serve: raw` in a configure block passes "
+        + "on what the origin sends."
+
+    /// The origin is well: to ask it again brings the same.
+    private static func refused(
+        _ failure: LoadFailure, _ meanwhile: String?
+    ) -> (reason: String, outcome: String, advice: [String]) {
+        (
+            Plan.Wait.Cause.retryTime.word,
+            "The service's pipeline refused at \(ISOTime.string(failure.at)) what the origin sent, which is left alone for "
+                + "now; " + (meanwhile ?? "the error would be answered."),
+            [
+                mending,
+                "The error: \(failure.error)",
+                "The origin is asked again from \(ISOTime.string(failure.retryAt)) on.",
+            ]
+        )
     }
 }

@@ -48,6 +48,8 @@ struct Situation: Sendable {
     /// All services of the configuration.
     var services: ServiceTable?
     var now: Timestamp
+    /// The longest content that is kept.
+    var contentLimit: Int64?
 
     /// The client address of the hypothetical request.
     static let client = "127.0.0.1"
@@ -103,6 +105,9 @@ struct Situation: Sendable {
         } else {
             unstored = proxy.registry.unstored(for: key)
         }
+        contentLimit =
+            proxy.diskTier?.maxObject
+            ?? Int64(ProxyConfiguration.memoryObjectLimit(proxy.configuration.settings.cache))
         if variants.isEmpty, let diskTier = proxy.diskTier {
             variants = await diskTier.peek(key.url, partition: partition, service: service.name, configuration)
         }

@@ -151,6 +151,7 @@ extension Lane {
         case .replay(let replay):
             [
                 "name": .string(replay.name), "isReplayed": true, "requests": .integer(replay.count),
+                "lacking": .integer(replay.lacking.requests), "firstLacking": .strings(replay.lacking.first),
             ]
         }
     }

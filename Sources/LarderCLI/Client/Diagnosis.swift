@@ -19,10 +19,14 @@ struct Diagnosis {
     private(set) var checks: [Check] = []
     var isWell: Bool { checks.allSatisfy(\.isGood) }
 
-    /// - Parameter ask: sends a request to the daemon; throws when there is none.
-    init(of url: String, ask: (LarderHTTP.Method, String) throws -> AdminAnswer) throws {
+    /// - Parameters:
+    ///   - headers: the fields of the request.
+    ///   - ask: sends a request to the daemon; throws when there is none.
+    init(
+        of url: String, headers: [String] = [], ask: (LarderHTTP.Method, String) throws -> AdminAnswer
+    ) throws {
         do {
-            try examine(url, ask)
+            try examine(url, headers, ask)
         } catch let failure as CommandFailure {
             fail("daemon", failure.problem, cure: failure.advice)
         } catch is Ill {
@@ -32,8 +36,12 @@ struct Diagnosis {
 
     private struct Ill: Error {}
 
-    private mutating func examine(_ url: String, _ ask: (LarderHTTP.Method, String) throws -> AdminAnswer) throws {
-        func target(_ path: String) -> String { AdminClient.target(path, [("url", url)]) }
+    private mutating func examine(
+        _ url: String, _ headers: [String], _ ask: (LarderHTTP.Method, String) throws -> AdminAnswer
+    ) throws {
+        func target(_ path: String) -> String {
+            AdminClient.target(path, [("url", url)] + headers.map { ("header", $0) })
+        }
         let known = try answer(of: try ask(.get, "/-/status"), as: "daemon")
         try examineDaemon(known)
         try examineTunnels(known, to: url)
@@ -59,7 +67,8 @@ struct Diagnosis {
         let status = loaded["status"]?.int ?? 200
         guard status < 400 else {
             try fail(
-                "origin", "it answered \(status)", cure: "see whether it says so without Larder: curl -i '\(url)'"
+                "origin", "it answered \(status)",
+                cure: "see whether it says so without Larder: curl -i '\(before["url"]?.string ?? url)'"
             ).stop()
         }
         pass("origin", loaded["result"]?.string ?? "it answered")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Larder
 import LarderHTTP
 
 /// `larder status`
@@ -37,21 +38,12 @@ struct Explain: ParsableCommand {
         help: ArgumentHelp("The method of the request (default: GET).", valueName: "method"))
     var method: String?
 
-    @Option(
-        name: [.customShort("H"), .customLong("header")],
-        help: ArgumentHelp("A field of the request, as `-H 'Accept: text/html'`.", valueName: "name: value"))
-    var headers: [String] = []
+    @OptionGroup var request: RequestHeaders
 
     @Option(help: ArgumentHelp("The user who asks, where a service has `identity: [user]`.", valueName: "name"))
     var user: String?
 
     @OptionGroup var client: ClientOptions
-
-    func validate() throws {
-        for header in headers where !header.contains(":") || header.first == ":" {
-            throw ValidationError("found the field '\(header)'; expected 'Name: value'")
-        }
-    }
 
     func run() throws {
         let method = method.map { [("method", $0)] } ?? []
@@ -59,7 +51,23 @@ struct Explain: ParsableCommand {
         let isTunnel = url.contains(":") && !url.contains("/")
         let meant = isTunnel ? url : Diagnosis.meantURL(url)
         let user = user.map { [("user", $0)] } ?? []
-        try client.performInWords("/-/explain", [("url", meant)] + method + headers.map { ("header", $0) } + user)
+        try client.performInWords("/-/explain", [("url", meant)] + method + request.parameters + user)
+    }
+}
+
+/// The fields of the request that a command is about.
+struct RequestHeaders: ParsableArguments {
+    @Option(
+        name: [.customShort("H"), .customLong("header")],
+        help: ArgumentHelp("A field of the request, as `-H 'Accept: text/html'`.", valueName: "name: value"))
+    var headers: [String] = []
+
+    var parameters: [(String, String)] { headers.map { ("header", $0) } }
+
+    func validate() throws {
+        for header in headers where !header.contains(":") || header.first == ":" {
+            throw ValidationError("found the field '\(header)'; expected 'Name: value'")
+        }
     }
 }
 
@@ -76,7 +84,16 @@ struct Show: ParsableCommand {
 
     func run() throws {
         try CommandFailure.orNothing {
-            try client.perform(.get, "/-/resources", [("url", Diagnosis.meantURL(url))], text: Outline.text)
+            try client.perform(.get, "/-/resources", [("url", Diagnosis.meantURL(url))], text: Show.text)
         }
+    }
+
+    /// The latest error is the failure, where there is one.
+    static func text(_ answer: JSONValue, _ style: TextStyle) -> String {
+        guard var object = answer.object, let failure = object["failure"], failure == object["latestError"] else {
+            return Outline.text(answer, style)
+        }
+        object["failure"] = nil
+        return Outline.text(.object(object), style)
     }
 }

@@ -165,7 +165,6 @@ extension ClientOptions {
             Terminal.writeError("larder: what matches is out of date already")
             return
         }
-        Terminal.writeError("larder: \(none)")
-        throw ExitCode(CommandFailure.nothingMatched)
+        throw nothingMatched(parameters.first { $0.name == "match" }?.value, none)
     }
 }

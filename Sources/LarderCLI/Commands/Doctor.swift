@@ -18,12 +18,14 @@ struct Doctor: ParsableCommand {
     @Argument(help: ArgumentHelp("The URL, or a host with or without its port.", valueName: "url"))
     var url: String
 
+    @OptionGroup var request: RequestHeaders
+
     @OptionGroup var client: ClientOptions
 
     func run() throws {
         let admin = try client.adminClient()
         let url = Diagnosis.meantURL(url)
-        let diagnosis = try Diagnosis(of: url) { try admin.ask($0, $1) }
+        let diagnosis = try Diagnosis(of: url, headers: request.headers) { try admin.ask($0, $1) }
         Terminal.write(
             client.json
                 ? diagnosis.json(of: url).description + "\n" : diagnosis.text(client.style, width: Terminal.width))

@@ -88,7 +88,6 @@ struct List: ParsableCommand {
 
     private func end(isEmpty: Bool) throws {
         guard isEmpty, !isWhole else { return }
-        Terminal.writeError("larder: nothing matched")
-        throw ExitCode(CommandFailure.nothingMatched)
+        throw client.nothingMatched(pattern)
     }
 }

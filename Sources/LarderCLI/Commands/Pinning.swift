@@ -26,7 +26,7 @@ struct Pin: ParsableCommand {
         }
         let answer = try client.answer(.post, "/-/pins", [("match", pattern)])
         client.show(answer, text: Outline.text)
-        try client.expectMatches(answer["pinned"]?.int)
+        try client.expectMatches(answer["pinned"]?.int, pattern)
     }
 }
 
@@ -45,16 +45,25 @@ struct Unpin: ParsableCommand {
     func run() throws {
         let answer = try client.answer(.delete, "/-/pins", [("match", pattern)])
         client.show(answer, text: Outline.text)
-        try client.expectMatches(answer["unpinned"]?.int)
+        try client.expectMatches(answer["unpinned"]?.int, pattern)
     }
 }
 
 extension ClientOptions {
     /// Says it and ends with its exit status where nothing matched.
-    func expectMatches(_ count: Int?) throws {
+    ///
+    /// - Parameter pattern: what was to match.
+    func expectMatches(_ count: Int?, _ pattern: String?) throws {
         guard count == 0 else { return }
-        Terminal.writeError("larder: nothing matched")
-        throw ExitCode(CommandFailure.nothingMatched)
+        throw nothingMatched(pattern)
+    }
+
+    /// Says that nothing matched, and what may have been meant; returns the exit status for it.
+    func nothingMatched(_ pattern: String?, _ words: String = "nothing matched") -> ExitCode {
+        let status = pattern.flatMap { $0.hasPrefix("/") ? try? answer(.get, "/-/status") : nil }
+        let meant = pattern.flatMap { GatewayPattern.meant(by: $0, status?["services"]?.array ?? []) }
+        Terminal.writeError("larder: \(words)" + (meant.map { "; \($0)" } ?? ""))
+        return ExitCode(CommandFailure.nothingMatched)
     }
 }
 

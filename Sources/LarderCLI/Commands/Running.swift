@@ -64,6 +64,8 @@ struct Env: ParsableCommand {
     private static let laneName = "LARDER_LANE"
     private static let proxyNames = ["http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"]
     private static let filesName = "LARDER_LANE_FILES"
+    /// The socket of the daemon that has the lane, where it was named.
+    private static let socketName = "LARDER_LANE_SOCKET"
 
     func run() throws {
         let environment = ProcessInfo.processInfo.environment
@@ -79,6 +81,11 @@ struct Env: ParsableCommand {
             let (all, files) = try opened.variables(environment, client, opens: true)
             values = all + [ProxyVariables.Value(name: Env.laneName, value: opened.id)]
             if let files { values.append(ProxyVariables.Value(name: Env.filesName, value: files.directory)) }
+            if let socket = client.daemon.socket {
+                // The shell may be elsewhere when it ends the lane.
+                let path = socket.hasPrefix("/") ? socket : FileManager.default.currentDirectoryPath + "/" + socket
+                values.append(ProxyVariables.Value(name: Env.socketName, value: path))
+            }
         } else {
             values = try client.proxyVariables(environment).values
         }
@@ -115,7 +122,9 @@ struct Env: ParsableCommand {
         }
         if let id = environment[Env.laneName], !id.isEmpty {
             // The lane may have ended already.
-            _ = try? client.adminClient().ask(.delete, "/-/lanes/\(id)")
+            var daemon = client.daemon
+            if daemon.socket == nil, daemon.url == nil { daemon.socket = environment[Env.socketName] }
+            _ = try? ClientOptions.of(daemon).adminClient().ask(.delete, "/-/lanes/\(id)")
             if let files = environment[Env.filesName], !files.isEmpty { LaneFiles.remove(files) }
         }
         let former = FormerVariables(in: environment)

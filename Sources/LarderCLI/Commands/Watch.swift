@@ -23,7 +23,10 @@ struct Watch: ParsableCommand {
     @Flag(help: "Load the resource first, unless it is up to date.")
     var load = false
 
-    @Flag(help: "Tell of requests too, with what became of them; of many hits in a second only some are told.")
+    @Flag(
+        help:
+            "Tell of requests too, with what became of them, and not of what is there at first; of many hits in a second only some are told."
+    )
     var requests = false
 
     @OptionGroup var client: ClientOptions
@@ -48,7 +51,7 @@ struct Watch: ParsableCommand {
             do {
                 try admin.follow(target) { event in
                     reconnecting.hears()
-                    Terminal.write(client.json ? event + "\n" : try EventLines.text(event, style))
+                    Terminal.write(client.json ? event + "\n" : try EventLines.text(event, style, listsAll: !requests))
                     return true
                 }
             } catch StreamEnd.refused(let failure) {

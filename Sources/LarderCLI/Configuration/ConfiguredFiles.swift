@@ -5,6 +5,7 @@ import Larder
 import LarderIO
 import LarderProxy
 import LarderSettings
+import LarderStores
 import LarderTransformers
 
 /// Checks that the files and programs named in a configuration exist.
@@ -79,6 +80,16 @@ struct ConfiguredFiles {
     /// The place of a file that the daemon makes. Another user may be able to.
     private mutating func checkPlace(_ path: String, _ setting: String) {
         let isDirectory = access(path + "/.", F_OK) == 0
+        // The database's path, whose directory is Larder's.
+        let directory = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
+        if setting == "cache.path", let stranger = StorePlace.stranger(in: directory) {
+            return problems.append(
+                SettingsProblem(
+                    at: reader.place(of: setting), setting: setting,
+                    found: "\(SettingsProblem.quoted(directory)), which is not Larder's: \(stranger) is in it",
+                    expected: "a directory that is empty, or not there yet",
+                    advice: "name one of its own, as `\(directory)/larder`; the daemon cannot start"))
+        }
         guard let obstacle = DefaultPaths.obstacle(to: isDirectory ? path + "/larder.db" : path) else { return }
         let isDenied = [EACCES, EPERM, EROFS].contains(obstacle.code)
         let why =

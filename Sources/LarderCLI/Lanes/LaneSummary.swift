@@ -61,10 +61,21 @@ struct LaneSummary {
     private var recordingLines: [String] {
         guard let recording = json["recording"], let name = recording["name"]?.string else { return [] }
         let count = plural(recording["requests"]?.int ?? 0, "request")
-        if recording["isReplayed"]?.bool ?? false { return ["replayed from \(name), which has \(count)"] }
+        if recording["isReplayed"]?.bool ?? false {
+            return ["replayed from \(name), which has \(count)"] + lacking(in: recording)
+        }
         let omitted = recording["omitted"]?.int ?? 0
         return [notRecorded ?? "recorded as \(name): \(count)"]
             + (omitted > 0 ? ["not recorded: \(plural(omitted, "request")), cut off, upgraded or too large"] : [])
+    }
+
+    /// The requests of a replay that were not recorded, with the first of them.
+    private func lacking(in recording: JSONValue) -> [String] {
+        guard let count = recording["lacking"]?.int, count > 0 else { return [] }
+        let first = (recording["firstLacking"]?.array ?? []).compactMap(\.string)
+        let rest = count > first.count ? ["  …"] : []
+        return ["not in the recording: \(plural(count, "request")), answered 504"]
+            + first.map { "  " + Outline.printable($0) } + rest
     }
 
     /// How to make a program that ignores the usual variables use the lane.

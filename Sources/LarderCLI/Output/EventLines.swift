@@ -4,8 +4,10 @@ import Larder
 
 /// Events for people: a line each, first the event and then the state.
 enum EventLines {
-    /// - Parameter event: the data of an event, as JSON.
-    static func text(_ event: String, _ style: TextStyle) throws -> String {
+    /// - Parameters:
+    ///   - event: the data of an event, as JSON.
+    ///   - listsAll: whether what is there at first is listed.
+    static func text(_ event: String, _ style: TextStyle, listsAll: Bool = true) throws -> String {
         let data: JSONValue
         do {
             data = try JSONValue(parsing: Array(event.utf8))
@@ -15,7 +17,7 @@ enum EventLines {
         if let resources = data["resources"]?.array {
             let note = data["isComplete"]?.bool == false ? " and more" : ""
             let ordered = resources.sorted { $0["url"]?.string ?? "" < $1["url"]?.string ?? "" }
-            return ordered.map { line("now", $0, style) }.joined()
+            return (listsAll ? ordered.map { line("now", $0, style) }.joined() : "")
                 + style.dim("watching \(Outline.plain(data["match"] ?? .null, name: nil)): ")
                 + style.dim("\(resources.count)\(note) in memory") + "\n"
         }

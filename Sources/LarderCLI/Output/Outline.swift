@@ -97,6 +97,7 @@ enum Outline {
 
     /// `uptimeSeconds` as `uptime`, `lastModified` as `last modified`, `baseURL` as `base URL`.
     private static func words(_ name: String) -> String {
+        if name == "eTag" { return "ETag" }
         var text = ""
         let stem = name.hasSuffix("Seconds") ? name.dropLast(7) : name[...]
         let characters = Array(printable(String(stem)))

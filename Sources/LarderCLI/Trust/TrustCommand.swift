@@ -13,8 +13,8 @@ struct Trust: ParsableCommand {
         abstract: "Have programs on this machine trust the daemon's local CA.",
         discussion: """
             The daemon's CA is made if there is none. Its certificate is put where programs look for authorities: the \
-            system's store, and the databases of Chromium and Firefox where `certutil` is there. For what cannot be \
-            reached, the line is printed that does it.
+            system's store, and with `certutil` the databases of Chromium and Firefox. For what cannot be reached, the \
+            line is printed that does it.
 
             A program that trusts the CA lets Larder answer for the hosts of `intercept.hosts`. The key stays with the \
             daemon.
@@ -43,8 +43,7 @@ struct Trust: ParsableCommand {
         let environment = ProcessInfo.processInfo.environment
         let isTerminal = isatty(0) == 1
         Terminal.write(authority.introduction)
-        let stores = TrustStore.found(
-            home: environment["HOME"], hasCertutil: TrustSteps.has("certutil", in: environment["PATH"] ?? ""))
+        let stores = TrustStore.found(home: environment["HOME"])
         if !stores.isEmpty, !yes {
             guard isTerminal else {
                 throw CommandFailure(
@@ -109,9 +108,7 @@ struct Untrust: ParsableCommand {
         guard let authority = try LocalCA(client, method: .get, renew: false) else {
             return Terminal.write(Untrust.nothing)
         }
-        let environment = ProcessInfo.processInfo.environment
-        let stores = TrustStore.found(
-            home: environment["HOME"], hasCertutil: TrustSteps.has("certutil", in: environment["PATH"] ?? ""))
+        let stores = TrustStore.found(home: ProcessInfo.processInfo.environment["HOME"])
         let left = Untrust.remove(authority.pem, from: stores, TrustSteps(mayAsk: isatty(0) == 1))
         guard left.isEmpty || force else {
             Terminal.write(
@@ -146,6 +143,7 @@ struct Untrust: ParsableCommand {
                 let steps = store.removing(holdings.names)
                 try performer.perform(steps)
                 if !steps.isEmpty, failures.isEmpty { Terminal.write("ok    \(store.name)\n") }
+                if steps.isEmpty { Terminal.write(Untrust.note(on: holdings.others, in: store)) }
             } catch {
                 failures.append(error)
             }
@@ -153,6 +151,14 @@ struct Untrust: ParsableCommand {
             for failure in failures { Terminal.write("      \(failure.reason)\n      by hand: \(failure.line)\n") }
             return !failures.isEmpty
         }
+    }
+
+    /// The words about entries of Larder's where none is of this CA's key: nobody knows here whether they are wanted.
+    static func note(on others: [String], in store: TrustStore) -> String {
+        guard !others.isEmpty else { return "" }
+        let line = store.removing(others).map(TrustSteps.line).joined(separator: " && ")
+        return "kept  \(store.name)\n      of another CA of Larder's: \(others.joined(separator: ", "))\n"
+            + "      if no daemon has that any more: \(line)\n"
     }
 
     /// The words about stores that were left as they are when nothing can tell any more which entries were the CA's.

@@ -18,7 +18,7 @@ struct TrustStore: Equatable {
     /// The places of this machine and this user that exist.
     ///
     /// - Parameter home: the user's home directory.
-    static func found(home: String?, hasCertutil: Bool) -> [TrustStore] {
+    static func found(home: String?) -> [TrustStore] {
         var stores: [TrustStore] = []
         let systems = [
             ("/usr/local/share/ca-certificates", ["update-ca-certificates"]),
@@ -28,7 +28,7 @@ struct TrustStore: Equatable {
         if let system = systems.first(where: { isDirectory($0.0) }) {
             stores.append(TrustStore(kind: .system(directory: system.0, command: system.1)))
         }
-        guard hasCertutil, let home else { return stores }
+        guard let home else { return stores }
         var databases = [home + "/.pki/nssdb"]
         for profiles in [home + "/.mozilla/firefox", home + "/snap/firefox/common/.mozilla/firefox"] {
             let names = (try? FileManager.default.contentsOfDirectory(atPath: profiles)) ?? []
@@ -81,6 +81,8 @@ struct TrustStore: Equatable {
     struct Holdings {
         /// The names of entries for its key: each time it was renewed, it got another name.
         var names: [String] = []
+        /// The names of other entries of Larder's: another CA's, as an earlier one's or another daemon's.
+        var others: [String] = []
         /// Why entries of Larder's could not be read: they may be of that key or of another.
         var unread: [TrustSteps.Failure] = []
     }
@@ -115,7 +117,11 @@ struct TrustStore: Equatable {
         for name in Set(all).sorted() where name.hasPrefix(LocalCA.namePrefix) {
             do throws(TrustSteps.Failure) {
                 guard let text = try content(name) else { continue }
-                if LocalAuthority.haveSameKey(text, certificate) { holdings.names.append(name) }
+                if LocalAuthority.haveSameKey(text, certificate) {
+                    holdings.names.append(name)
+                } else {
+                    holdings.others.append(name)
+                }
             } catch {
                 holdings.unread.append(error)
             }
@@ -210,7 +216,7 @@ struct TrustSteps {
     /// if it did not.
     static func run(_ command: [String]) -> String? {
         switch SpawnedCommand.start(command, isSilent: true) {
-        case .failure(let failure): return "\(command[0]) cannot be run: \(String(cString: strerror(failure.code)))"
+        case .failure(let failure): return obstacle(to: command[0], failure.code)
         case .success(let process):
             let status = SpawnedCommand.wait(for: process)
             return status == 0 ? nil : "`\(command.joined(separator: " "))` ended with \(status)"
@@ -224,7 +230,7 @@ struct TrustSteps {
             let output = try ScratchFile([])
             switch SpawnedCommand.start(command, output: output.descriptor) {
             case .failure(let failure):
-                reason = "\(command[0]) cannot be run: \(String(cString: strerror(failure.code)))"
+                reason = obstacle(to: command[0], failure.code)
             case .success(let process):
                 let status = SpawnedCommand.wait(for: process)
                 if status == 0 { return String(decoding: try output.octets(), as: UTF8.self) }
@@ -236,9 +242,11 @@ struct TrustSteps {
         throw Failure(reason: reason, line: line(.run(command)))
     }
 
-    /// Whether a program of that name is in `PATH`.
-    static func has(_ program: String, in path: String) -> Bool {
-        path.split(separator: ":").contains { access("\($0)/\(program)", X_OK) == 0 }
+    /// Why a program does not run.
+    private static func obstacle(to program: String, _ code: Int32) -> String {
+        let isMissing = program == "certutil" && code == ENOENT
+        return "\(program) cannot be run: \(String(cString: strerror(code)))"
+            + (isMissing ? " (its package is libnss3-tools or nss-tools)" : "")
     }
 
     private static func quoted(_ text: String) -> String {

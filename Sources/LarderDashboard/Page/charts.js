@@ -71,6 +71,16 @@ function lines(svg, parts, slots, scale, hasArea) {
   canvas(svg, slots, height, shapes);
 }
 
+// What the height of a picture stands for, and when it begins and ends: small, beside it, and in the way of nothing.
+function axes(name, [most, least], [from, to]) {
+  const plot = $(name).parentElement;
+  plot.dataset.most = most;
+  plot.dataset.least = least;
+  let times = plot.nextElementSibling;
+  if (!times || times.className !== "times") plot.after(times = element("div", "", "times"));
+  times.replaceChildren(element("span", from), element("span", to));
+}
+
 const lastOf = values => values.findLast(value => value !== null);
 const sum = values => values.reduce((sum, value) => sum + value, 0);
 
@@ -80,6 +90,8 @@ function drawHistory(series, isDay) {
   const start = Date.parse(series.from);
   const clock = index => new Date(start + index * step * 1000).toLocaleTimeString([], isDay
     ? { hour: "2-digit", minute: "2-digit" } : { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  // The left edge is that of the first slot, for which there may be no value yet.
+  const ends = [clock(series.hits.length - slots), clock(series.hits.length - 1)];
   const peak = bars($("chart"), [
     { style: "hits", values: series.hits }, { style: "misses", values: series.misses },
     { style: "errors", values: series.errors },
@@ -88,16 +100,20 @@ function drawHistory(series, isDay) {
   const total = sum(series.hits) + sum(series.misses) + sum(series.errors);
   $("chart-note").textContent = `${count(total)} ${total === 1 ? "request" : "requests"} in the last ${span(series.hits.length * step)}, `
     + `at most ${rateText(total ? peak / step : 0)}`;
+  axes("chart", [total ? rateText(peak / step) : "", ""], ends);
 
   // As in the status: what passes by the cache, as other methods do, is no part of it.
   const cacheable = series.hits.map((hits, index) => hits + series.misses[index] - series.passes[index]);
   const ratio = series.hits.map((hits, index) => (cacheable[index] ? hits / cacheable[index] : null));
   lines($("ratio-chart"), [{ style: "hit-line", values: ratio }], slots, value => value, true);
+  axes("ratio-chart", ["100\u00a0%", ""], ends);
   $("ratio-now").textContent = sum(cacheable) ? percent(sum(series.hits) / sum(cacheable)) : "";
 
-  bars($("saved-chart"), [{ style: "hits", values: series.savedBytes }], slots,
+  const most = bars($("saved-chart"), [{ style: "hits", values: series.savedBytes }], slots,
     index => `${clock(index)}: ${bytes(series.savedBytes[index])}`);
-  $("saved-now").textContent = bytes(sum(series.savedBytes));
+  const saved = sum(series.savedBytes);
+  $("saved-now").textContent = bytes(saved);
+  axes("saved-chart", [saved ? `${bytes(most)} in ${span(step)}` : "", ""], ends);
 
   // From a microsecond up to ten seconds, each decade as wide as the next.
   const logarithmic = value => Math.min(1, Math.max(0, Math.log10(value / 1e-6) / 7));
@@ -105,6 +121,7 @@ function drawHistory(series, isDay) {
   const [fast, slow] = [seen(series.hitMedian), seen(series.loadMedian)];
   lines($("latency-chart"), [{ style: "hit-line", values: fast }, { style: "miss-line", values: slow }], slots,
     logarithmic, false);
+  axes("latency-chart", ["10\u00a0s", "1\u00a0µs"], ends);
   $("latency-now").textContent = `${latency(lastOf(fast))} / ${latency(lastOf(slow))}`;
 }
 

@@ -76,6 +76,10 @@ const troubleOf = ({ state, openUntil }) => (state === "open" && !openUntil ? "f
 
 const failures = n => count(n) + (n === 1 ? " request" : " requests") + " failed";
 
+// Hosts that no service covers have no health in common; the list of origins has that of each.
+const healthOfOthers = failed => (failed ? holding("td", "long warn-text", failures(failed), element("span", "see Origins", "sub"))
+  : element("td", "", "quiet"));
+
 const lastErrorOf = ({ lastError, lastErrorAt }) =>
   lastError && lastErrorAt ? `${lastError} (${new Date(lastErrorAt).toLocaleString()})` : lastError;
 
@@ -115,7 +119,7 @@ function showServices(status) {
       element("td", servedOf(r) + r.miss + r.error ? percent(service.hitRatio) : "–", "number"),
       element("td", count(totalOf(r)), "number"), element("td", bytes(service.bytes.saved), "number"),
       element("td", latency(hits.p50 / 1000), "number roomy"), element("td", latency(loads.p50 / 1000), "number roomy"),
-      service.baseURL ? healthOf(service, status.upstreams) : element("td", "", "quiet"),
+      service.baseURL ? healthOf(service, status.upstreams) : healthOfOthers(r.error),
     ];
   }), "None yet: describe one in the configuration.");
 }

@@ -15,6 +15,9 @@ struct LaneRecording: ExchangeStep {
         if let content = request.content, !request.traits.wantsUpgrade {
             guard let read = try await content.readAhead(upTo: Recording.contentLimit) else {
                 guard case .record(let recording) = use else {
+                    if case .replay(let replay) = use {
+                        replay.noteLack(of: request.head.method.token, request.uri.string)
+                    }
                     throw content.hasNoRoom ? Problem.tooMuchToLookUp : .notRecorded(request.uri.string)
                 }
                 recording.omit()
@@ -36,6 +39,7 @@ struct LaneRecording: ExchangeStep {
             return false
         case .replay(let replay):
             guard let found = request.traits.wantsUpgrade ? nil : try await answer(replay, octets) else {
+                replay.noteLack(of: request.head.method.token, request.uri.string)
                 throw Problem.notRecorded(request.uri.string)
             }
             try await give(found)

@@ -4,6 +4,11 @@ import Larder
 import LarderHTTP
 import LarderRules
 
+extension LoadFailure {
+    /// Whether the origin did answer, and the pipeline returned nothing that clients could get.
+    package var isOfPipeline: Bool { (error as? PipelineFailure)?.isBusy == false }
+}
+
 /// The pipeline returned nothing that clients could get.
 ///
 /// A transformer's words may quote the response: only those hear them who may have it.

@@ -16,7 +16,7 @@ package final class DiskTier: Sendable {
     package let store: SQLiteStore
     let via: String
     /// The longest content that the store accepts.
-    let maxObject: Int64
+    package let maxObject: Int64
 
     package init(store: SQLiteStore, via: String) {
         self.store = store

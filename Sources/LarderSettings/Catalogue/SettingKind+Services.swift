@@ -8,7 +8,9 @@ extension SettingKind where Value == [ServiceSettings] {
         return SettingKind(
             map.name, expected: map.expected,
             read: { node, reader in
+                var node = node
                 if case .map(let entries) = node.content {
+                    node.content = .map(reader.refusingUnindented(entries))
                     reader.serviceNames = entries.filter { !$0.value.lacksBaseURL }.map(\.key)
                 }
                 return map.read(node, &reader)
@@ -62,10 +64,39 @@ extension ServiceSettings {
 }
 
 extension SettingsReader {
+    /// The entries without the settings that stand beside a service in place of below it, which are refused.
+    fileprivate mutating func refusingUnindented(_ entries: [SettingNode.Entry]) -> [SettingNode.Entry] {
+        guard let empty = entries.firstIndex(where: { $0.value.isNull }) else { return entries }
+        let stray = entries[empty...].filter(\.isStrayInService)
+        guard !stray.isEmpty else { return entries }
+        for entry in stray {
+            within(entry.key, at: entry.place) { reader in
+                reader.refuse(
+                    SettingsProblem(
+                        at: entry.place, setting: reader.setting,
+                        found: "\(SettingsProblem.quoted(entry.key)) in place of a service's name",
+                        expected: "a setting of a service",
+                        advice: "indent it below \(SettingsProblem.quoted(entries[empty].key))"))
+            }
+        }
+        let places = Set([entries[empty].place] + stray.map(\.place))
+        return entries.filter { !places.contains($0.place) }
+    }
+
     /// The service that `--set services.<name>.…` was probably meant for, when there is none of that name.
     fileprivate func knownService(near entry: SettingNode.Entry) -> String? {
         guard case .option = entry.place else { return nil }
         return Nearest.name(to: entry.key, in: serviceNames).map { "services.\($0)" }
+    }
+}
+
+extension SettingNode.Entry {
+    /// Whether it can only be a setting of a service, and is no service itself.
+    fileprivate var isStrayInService: Bool {
+        let isSetting = SettingsCatalogue.service.settings.contains { $0.name.prefix { $0 != "." } == key }
+        guard isSetting else { return false }
+        if case .map = value.content { return value.lacksBaseURL }
+        return !value.isNull
     }
 }
 

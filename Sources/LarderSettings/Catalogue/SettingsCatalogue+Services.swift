@@ -172,7 +172,9 @@ extension SettingsCatalogue {
                 decide. As a map, `mode` tells how the two \
                 relate: `fallback` (the origin's first), `cap` (the shorter), `floor` (the longer), `override` \
                 (always this one). Statuses may have times of their own, errors too: \
-                `{ 200: 1 h, 404: 1 min, default: 0 s }`.
+                `{ 200: 1 h, 404: 1 min, default: 0 s }`. Where `privacy` is `shared` and the request carries a cookie or \
+                another credential, or the response sets a cookie, none of this counts for a response to which the \
+                origin gives no lifetime, unless `everyone` is `true`.
                 """),
             Setting(
                 "ignoreRequest", \.ignoreRequest, .ignoredRequest, initially: "nothing",

@@ -13,7 +13,11 @@ extension SettingKind where Value == Duration {
             show: { .text(UnitText.write($0)) },
             parse: { scalar in
                 UnitText.duration.read(scalar.text)
-                    .mapError(TextRefusal.init)
+                    .mapError { failure in
+                        TextRefusal(failure, units: ["s", "min", "h", "ms"]) { text in
+                            (try? UnitText.duration.read(text).get()).map { range.contains(.nanoseconds($0)) } ?? false
+                        }
+                    }
                     .map { Duration.nanoseconds($0) }
                     .within(range, write: UnitText.write)
             })
@@ -31,7 +35,11 @@ extension SettingKind where Value == ByteCount {
             show: { .text($0.description) },
             parse: { scalar in
                 UnitText.size.read(scalar.text)
-                    .mapError(TextRefusal.init)
+                    .mapError { failure in
+                        TextRefusal(failure, units: ["MiB", "GiB", "TiB", "KiB"]) { text in
+                            (try? UnitText.size.read(text).get()).map { range.contains(ByteCount(Int($0))) } ?? false
+                        }
+                    }
                     .map { ByteCount(Int($0)) }
                     .within(range, write: \.description)
             })
@@ -193,6 +201,16 @@ extension SettingKind where Value == Secret {
 extension TextRefusal {
     static func quotes(around scalar: SettingNode.Scalar) -> TextRefusal {
         TextRefusal(found: "\(SettingsProblem.quoted(scalar.written)) in quotes", advice: "leave the quotes out")
+    }
+
+    /// - Parameters:
+    ///   - units: what a number without a unit may have meant, the likeliest first.
+    ///   - isAllowed: whether a text is a value of the setting.
+    init(_ failure: UnitText.Failure, units: [String], isAllowed: (String) -> Bool) {
+        guard case .noUnit(let suggestion) = failure else { self.init(failure); return }
+        let number = suggestion.prefix { $0 != " " }
+        self.init(
+            suggestion: units.map { "\(number) \($0)" }.first(where: isAllowed), advice: "a number needs its unit")
     }
 
     init(_ failure: UnitText.Failure) {

@@ -124,6 +124,7 @@ extension SettingsReference {
         services:
           github:
             baseURL: https://api.github.com
+            privacy: private                                   # one user's token: GitHub marks its answers `private`
             configure:
               - headers:
                   Authorization: Bearer ${GITHUB_TOKEN}

@@ -38,6 +38,18 @@ struct DiagnosisTests {
         }
     }
 
+    @Test func `fields of the request are asked about, and sent`() throws {
+        var targets: [String] = []
+        _ = try Diagnosis(of: "https://a/b", headers: ["Cookie: a=b"]) { method, target in
+            if target.contains("url=") { targets.append("\(method) \(target)") }
+            let isLoaded = targets.contains { $0.hasPrefix("POST") }
+            let asked =
+                target.hasPrefix("/-/status") ? "status" : method == .post ? "load" : isLoaded ? "after" : "before"
+            return AdminAnswer(status: 200, content: Array((DiagnosisTests.well[asked] ?? "").utf8))
+        }
+        #expect(targets.count == 3 && targets.allSatisfy { $0.contains("header=Cookie") }, "\(targets)")
+    }
+
     @Test func `where nothing is wrong everything was looked at`() throws {
         let found = try diagnosis()
         #expect(found.isWell)

@@ -64,6 +64,34 @@ struct RunningTests {
         )
     }
 
+    @Test func `of a replay it is said what was not recorded`() {
+        let recording: JSONValue = [
+            "name": "a", "isReplayed": true, "requests": 3, "lacking": 2, "firstLacking": ["GET http://a.test/x"],
+        ]
+        let lines = LaneSummary(json: ["requests": 4, "hits": 2, "recording": recording], command: "true").lines
+        #expect(
+            lines.dropFirst() == [
+                "replayed from a, which has 3 requests", "not in the recording: 2 requests, answered 504",
+                "  GET http://a.test/x", "  …",
+            ])
+    }
+
+    @Test(arguments: [
+        ("/shop/products/*", "'https://a.test/products/*'"), ("/shop", "'https://a.test/**'"),
+        ("/shop/v2/x", "'https://a.test/v2/api/x'"), ("/products/*", nil), ("https://a.test/shop/*", nil),
+    ])
+    func `a pattern that begins with a service's mount is answered with one that does not`(
+        pattern: String, meant: String?
+    ) {
+        let services: [JSONValue] = [
+            ["name": "shop", "mount": "/shop/", "baseURL": "https://a.test/"],
+            ["name": "new", "mount": "/shop/v2/", "baseURL": "https://a.test/v2/api/"],
+            ["name": "all", "mount": "/", "baseURL": "https://b.test/"],
+        ]
+        let words = GatewayPattern.meant(by: pattern, services)
+        #expect(meant.map { words?.hasSuffix($0) == true } ?? (words == nil), "\(words ?? "nil")")
+    }
+
     @Test func `former values come back, the first ones after two calls too`() {
         let (a, b) = (ProxyVariables.Value(name: "a", value: "1"), ProxyVariables.Value(name: "b", value: "2"))
         var environment = ["a": "it's\n$(x) \\"]

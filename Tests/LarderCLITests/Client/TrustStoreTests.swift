@@ -119,6 +119,33 @@ struct TrustStoreTests {
         }
     }
 
+    @Test func `a browser's database is found without the program that changes it, and the lines for it are said`()
+        throws
+    {
+        mkdir(directory.path + "/.pki", 0o700)
+        mkdir(directory.path + "/.pki/nssdb", 0o700)
+        try write("", to: ".pki/nssdb/cert9.db")
+        let store = try #require(TrustStore.found(home: directory.path).last)
+        #expect(store.kind == .nss(directory: directory.path + "/.pki/nssdb"))
+        let pem = try authority().pem
+        #expect {
+            try store.holdings(ofKeyIn: pem, certutil: "/nowhere/certutil")
+        } throws: { error in
+            (error as? TrustSteps.Failure)?.line.contains("/nowhere/certutil -L -d sql:") == true
+        }
+    }
+
+    @Test func `certificates of another CA of Larder's are named where none is of this one's key`() throws {
+        let (mine, other) = (try authority(), try authority())
+        try write(other.pem, to: "larder-0a.crt")
+        let store = system("update-ca-certificates")
+        let holdings = try store.holdings(ofKeyIn: mine.pem)
+        #expect(holdings.names.isEmpty && holdings.others == ["larder-0a"])
+        let note = Untrust.note(on: holdings.others, in: store)
+        #expect(note.contains("larder-0a") && note.contains("sudo rm \(directory.path)/larder-0a.crt"), "\(note)")
+        #expect(Untrust.note(on: [], in: store).isEmpty)
+    }
+
     @Test func `without a CA there is nothing to undo, and no mistake`() throws {
         let answer = "HTTP/1.1 200 OK\r\nContent-Length: 19\r\nConnection: close\r\n\r\n{\"authority\": null}"
         let peer = try ScriptedPeer(answer: answer)

@@ -30,6 +30,20 @@ struct MeantSettingsTests {
         #expect(text.contains("did you mean \(meant)?"), "\(text)")
     }
 
+    @Test func `settings of a service that are not indented below it are told where they belong`() throws {
+        let text = try problems("services:\n  shop:\n  baseURL: https://a.test\n  configure: []\n")
+        #expect(text.contains("services.baseURL: found `baseURL` in place of a service's name"), "\(text)")
+        #expect(text.contains("expected a setting of a service; indent it below `shop`"), "\(text)")
+        #expect(text.split(separator: "\n").count == 2, "\(text)")
+        #expect(try problems("services:\n  mount:\n    baseURL: https://a.test\n").isEmpty)
+    }
+
+    @Test(arguments: [("cache: { disk: 1 }", "`1 GiB`"), ("cache: { disk: 10 }", "`10 MiB`")])
+    func `a number without a unit is answered with one that the setting may have`(yaml: String, meant: String) throws {
+        let text = try problems(yaml + "\n")
+        #expect(text.contains("did you mean \(meant)?"), "\(text)")
+    }
+
     @Test func `a class of statuses is told to be written as statuses`() throws {
         let yaml = """
             services: { a: { baseURL: "https://a.test", configure: [{ expirationTime: { 200: 1 h, 4xx: 1 min } }] } }

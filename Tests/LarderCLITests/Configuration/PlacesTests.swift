@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
+import Foundation
 import Glibc
+import LarderAdmin
 import LarderIO
+import LarderPeers
 import LarderProxy
 import LarderSettings
+import Logging
 import Testing
 
 @testable import LarderCLI
@@ -37,6 +41,28 @@ struct PlacesTests {
         #expect(throws: CommandFailure.self) { try paths.checkTemporary(socket: folder + "/larder.sock") }
         // A place that the operator has named is the operator's own affair.
         try paths.checkTemporary(socket: folder + "/other.sock")
+    }
+
+    @Test func `a directory that holds something else is refused, and not one of Larder's in whatever state`() throws {
+        let directory = FreshDirectory()
+        func problem() throws -> SettingsProblem? {
+            let fixture = try ConfigurationFixture("", set: ["cache.path=\(directory.path)"])
+            return try fixture.loader.load().absent.first
+        }
+        mkdir(directory.path + "/lost+found", 0o700)
+        #expect(try problem() == nil)
+        mkdir(directory.path + "/python3", 0o700)
+        #expect(try problem()?.found.contains("python3 is in it") == true)
+        var settings = Settings()
+        settings.cache.path = .path(directory.path + "/larder.db")
+        settings.listen = []
+        #expect {
+            _ = try Daemon(settings: settings, logger: Logger(label: "test"))
+        } throws: { error in
+            "\(StartFailure.explained(error))".contains("python3 is in it")
+        }
+        try Data("damaged".utf8).write(to: URL(filePath: directory.path + "/larder.db"))
+        #expect(try problem() == nil)
     }
 
     @Test func `a read-only file system is no matter of permissions`() {

@@ -63,6 +63,20 @@ struct WatchingTextTests {
          "seconds": 0.0000123, "reason": "fresh", "problem": null}
         """
 
+    @Test func `what is there at first is listed, or only counted`() throws {
+        let event = #"{"match": "**", "resources": [{"url": "https://a.test/x", "state": {}}]}"#
+        #expect(try EventLines.text(event, .plain).contains("https://a.test/x"))
+        let counted = try EventLines.text(event, .plain, listsAll: false)
+        #expect(counted == "watching **: 1 in memory\n")
+    }
+
+    @Test func `a failure that is the latest error is shown once`() {
+        let failure: JSONValue = ["at": "2026-01-01T00:00:00Z", "error": "it was refused"]
+        let text = Show.text(["latestError": failure, "failure": failure, "eTag": "x"], .plain)
+        #expect(text.split(separator: "it was refused").count == 2, "\(text)")
+        #expect(text.contains("ETag"))
+    }
+
     @Test func `a request is a line`() throws {
         let line = try EventLines.text(Self.note, .plain)
         #expect(line == "hit       200   12 µs     2 KiB  GET https://api.test/a  fresh\n")

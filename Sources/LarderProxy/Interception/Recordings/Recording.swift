@@ -104,6 +104,16 @@ package final class Replay: Sendable {
     /// Given back with it.
     private let share: OctetRoom.Share?
     let turns = Lock<[RecordingKey: Int]>([:])
+    private let lacks = Lock(Lacks())
+
+    /// The requests that were not recorded.
+    package struct Lacks: Sendable {
+        package fileprivate(set) var requests = 0
+        /// The first of them, as `GET https://…`, each once.
+        package fileprivate(set) var first: [String] = []
+
+        fileprivate static let limit = 5
+    }
 
     package init(_ recording: Recording, _ share: OctetRoom.Share? = nil) {
         self.recording = recording
@@ -112,6 +122,16 @@ package final class Replay: Sendable {
 
     package var name: String { recording.name }
     package var count: Int { recording.count }
+    package var lacking: Lacks { lacks.withLock { $0 } }
+
+    /// Counts a request that was not recorded.
+    func noteLack(of method: String, _ url: String) {
+        let line = String("\(method) \(SecretText.scrubbed(url: url))".prefix(300))
+        lacks.withLock { lacks in
+            lacks.requests += 1
+            if lacks.first.count < Lacks.limit, !lacks.first.contains(line) { lacks.first.append(line) }
+        }
+    }
 
     /// The response to a request; nil if none was recorded. A recording from elsewhere has had its secrets and its
     /// codings removed, so a request is also looked up without its own. That takes a while for long content.

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+import Glibc
+
+/// Whether a directory may become a store's: one that holds something else is probably a mistake, as `/usr/lib` is.
+package enum StorePlace {
+    /// An entry of a directory that is neither empty nor Larder's; nil if there is none, or nobody may look.
+    ///
+    /// A directory with a tag or a database is Larder's, whatever state these are in: the store judges them.
+    package static func stranger(in path: String) -> String? {
+        guard let directory = try? Directory(path) else { return nil }
+        let names = directory.names
+        if names.contains(StoreDirectory.tagName) || names.contains(StoreDirectory.databaseName) { return nil }
+        return names.filter { !isExpected($0) }.min()
+    }
+
+    /// The words for a directory that is refused.
+    package static func refusal(of path: String, for stranger: String) -> StoreError {
+        StoreError(
+            code: .unusableDirectory,
+            message:
+                "\(path) is not a directory of Larder's, and \(stranger) is in it. Name one that is empty, or is not "
+                + "there yet (cache.path), as \(path)/larder.")
+    }
+
+    /// Whether a name is one that Larder makes, or that directories without any content of their own have. Hidden files
+    /// are nobody's content: the home of a user for Larder alone may have some.
+    private static func isExpected(_ name: String) -> Bool {
+        name.hasPrefix("larder") || name.hasPrefix(".") || name.hasPrefix(ContentFiles.discardedPrefix)
+            || [
+                "content", "spool", SegmentFiles.folderName, "identity.key", "credentials", "ca.key", "ca.pem",
+                "recordings",
+                "lost+found", "CACHEDIR.TAG",
+            ].contains(name)
+    }
+}
