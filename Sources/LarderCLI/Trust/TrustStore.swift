@@ -71,7 +71,9 @@ struct TrustStore: Equatable {
         guard !names.isEmpty else { return [] }
         switch kind {
         case .system(let directory, let command):
-            return names.map { .remove("\(directory)/\($0).crt") } + [.run(command)]
+            // Debian's program leaves links to what is gone unless it begins anew.
+            let fresh = command == ["update-ca-certificates"] ? ["--fresh"] : []
+            return names.map { .remove("\(directory)/\($0).crt") } + [.run(command + fresh)]
         case .nss(let directory):
             return names.map { .run(["certutil", "-D", "-d", "sql:\(directory)", "-n", $0]) }
         }
@@ -85,6 +87,12 @@ struct TrustStore: Equatable {
         var others: [String] = []
         /// Why entries of Larder's could not be read: they may be of that key or of another.
         var unread: [TrustSteps.Failure] = []
+    }
+
+    /// Whether a database may have entries of Larder's: their names stand in it as they are.
+    private static func mentionsLarder(_ path: String) -> Bool {
+        guard let octets = try? Data(contentsOf: URL(filePath: path)) else { return true }
+        return octets.contains(LocalCA.namePrefix.utf8)
     }
 
     /// Larder's entries for the key of a certificate.
@@ -107,8 +115,16 @@ struct TrustStore: Equatable {
             content = { name throws(TrustSteps.Failure) in try TrustStore.file("\(directory)/\(name).crt") }
         case .nss(let directory):
             let list = [certutil, "-L", "-d", "sql:\(directory)"]
+            let names: String
+            do throws(TrustSteps.Failure) {
+                names = try TrustSteps.output(of: list)
+            } catch {
+                // Nobody has to install certutil for a browser that has nothing of Larder's.
+                guard TrustStore.mentionsLarder("\(directory)/cert9.db") else { return Holdings() }
+                throw error
+            }
             // A nickname is followed by what it is trusted for. Larder's have no blanks.
-            all = try TrustSteps.output(of: list).split(separator: "\n").compactMap { line in
+            all = names.split(separator: "\n").compactMap { line in
                 line.split(separator: " ").first.map(String.init)
             }
             content = { name throws(TrustSteps.Failure) in try TrustSteps.output(of: list + ["-n", name, "-a"]) }

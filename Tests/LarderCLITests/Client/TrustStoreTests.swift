@@ -45,6 +45,9 @@ struct TrustStoreTests {
                 .remove(directory.path + "/larder-01.crt"), .remove(directory.path + "/larder-02.crt"), .run(["true"]),
             ])
         #expect(store.removing([]).isEmpty)
+        #expect(
+            system("update-ca-certificates").removing(["larder-01"]).last
+                == .run(["update-ca-certificates", "--fresh"]))
     }
 
     @Test func `a browser's database is asked for them`() throws {
@@ -73,6 +76,12 @@ struct TrustStoreTests {
         #expect(throws: TrustSteps.Failure.self) {
             try TrustStore(kind: .nss(directory: "other")).holdings(ofKeyIn: new.pem, certutil: certutil)
         }
+        // One that cannot be listed is no obstacle as long as it has no name of Larder's.
+        let mine = TrustStore(kind: .nss(directory: directory.path))
+        try write("SQLite format 3 Another one", to: "cert9.db")
+        #expect(try mine.holdings(ofKeyIn: new.pem, certutil: certutil).names == [])
+        try write("SQLite format 3 larder-01", to: "cert9.db")
+        #expect(throws: TrustSteps.Failure.self) { try mine.holdings(ofKeyIn: new.pem, certutil: certutil) }
     }
 
     @Test func `the daemon's CA is needed until no store has a certificate of its key`() throws {
@@ -111,7 +120,7 @@ struct TrustStoreTests {
             in: [system("update-ca-certificates"), TrustStore(kind: .nss(directory: "/home/a/.pki/nssdb"))])
         for words in [
             "AB:CD", "\n  the system's store (\(directory.path))\n", "ls \(directory.path)/larder-*",
-            "sudo rm \(directory.path)/larder-NAME.crt && sudo update-ca-certificates",
+            "sudo rm \(directory.path)/larder-NAME.crt && sudo update-ca-certificates --fresh",
             "\n  the browser's database in /home/a/.pki/nssdb\n      certutil -L -d sql:/home/a/.pki/nssdb\n",
             "\n      certutil -D -d sql:/home/a/.pki/nssdb -n larder-NAME\n",
         ] {
@@ -124,7 +133,7 @@ struct TrustStoreTests {
     {
         mkdir(directory.path + "/.pki", 0o700)
         mkdir(directory.path + "/.pki/nssdb", 0o700)
-        try write("", to: ".pki/nssdb/cert9.db")
+        try write("larder-01", to: ".pki/nssdb/cert9.db")
         let store = try #require(TrustStore.found(home: directory.path).last)
         #expect(store.kind == .nss(directory: directory.path + "/.pki/nssdb"))
         let pem = try authority().pem
