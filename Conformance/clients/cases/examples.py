@@ -174,6 +174,25 @@ def cellar(context):
 
 @case("examples", "a daemon of one's own serves what its Swift makes of an origin's JSON")
 def pantry(context):
+    serve(context, build()[0] / "Pantry")
+
+
+@case("examples", "the same when it is built with optimization, as for production")
+def optimized(context):
+    if not shutil.which("swift"):
+        raise Skipped("swift is not installed")
+    # Its debug build is there already, with those of everything else; this one is of what it consists of alone.
+    documented = "executable Pantry Examples/Sources/Pantry LarderDaemon"
+    done = subprocess.run(
+        ["swift", "build", "-c", "release", "--product", "Pantry", "--package-path", ROOT], capture_output=True,
+        text=True, timeout=1800, env={**os.environ, "LARDER_DOCUMENTED": documented},
+    )
+    if done.returncode:
+        raise Failed(f"swift build -c release:\n{done.stdout[-3000:]}{done.stderr[-1000:]}")
+    serve(context, ROOT / ".build" / "release" / "Pantry")
+
+
+def serve(context, program):
     product = {"name": "flour", "price": 3, "stock": 12}
     origin = context.origin(
         {
@@ -182,7 +201,7 @@ def pantry(context):
             "/about": fresh("a shop\n"),
         }
     )
-    context.program = build()[0] / "Pantry"
+    context.program = program
     daemon = context.daemon(f"services:\n  shop:\n    baseURL: {origin.url}/\n")
     for attempt in ("the first", "the second"):
         status, fields, content = daemon.get("/shop/products/1")

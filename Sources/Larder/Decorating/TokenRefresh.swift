@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
 import LarderIO
+package import Synchronization
 
 /// Shares one request among callers: while it runs, all callers wait for the same one.
 public final class SingleFlight: Sendable {
@@ -136,12 +137,20 @@ public final class TokenRefresh: Sendable {
 
     /// The current token.
     public var token: String? {
-        TokenRefresh.onRead?()
+        TokenRefresh.notice?.wasRead.store(true, ordering: .relaxed)
         return status.withLock { $0.token }
     }
 
-    /// Told when a token is read, by whom this is set for: what is made of one is the same user's with the next.
-    @TaskLocal package static var onRead: (@Sendable () -> Void)?
+    /// Notes whether a token is read meanwhile: what is made of one is the same user's with the next.
+    ///
+    /// An object, as a task-local value that is a function ends optimized programs (Swift 6.3: its type comes to nothing).
+    @TaskLocal package static var notice: ReadNotice?
+
+    package final class ReadNotice: Sendable {
+        package let wasRead = Atomic(false)
+
+        package init() {}
+    }
 
     /// Decorates a request, so that a refusal leads to a new token and one repetition. The request for the token itself
     /// is not decorated.

@@ -19,9 +19,9 @@ extension ConfigurationEntry {
     /// Its settings alone, and whether they are made of a token that is renewed (`TokenRefresh`).
     private var alone: (Configuration, isRenewed: Bool) {
         var configuration = Configuration()
-        let isRenewed = Atomic(false)
-        TokenRefresh.$onRead.withValue({ isRenewed.store(true, ordering: .relaxed) }) { apply(&configuration) }
-        return (configuration, isRenewed.load(ordering: .relaxed))
+        let notice = TokenRefresh.ReadNotice()
+        TokenRefresh.$notice.withValue(notice) { apply(&configuration) }
+        return (configuration, notice.wasRead.load(ordering: .relaxed))
     }
 
     /// Whether requests may get credentials by it.
