@@ -144,7 +144,7 @@ def key(context):
     # A browser's database that cannot be read may still have the CA, which is needed to find it there.
     database = context.directory / "home/.pki/nssdb/cert9.db"
     database.parent.mkdir(parents=True)
-    database.touch()
+    database.write_text("an entry called larder-0123\n")
     certutil = context.directory / "bin/certutil"
     certutil.parent.mkdir()
     certutil.write_text("#!/bin/sh\nexit 1\n")
