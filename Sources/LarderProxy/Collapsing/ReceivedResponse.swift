@@ -62,18 +62,13 @@ final class ReceivedResponse {
         let trial = Storability.Trial(
             request: load.clientHead, target: load.uri, response: head, policy: load.policy,
             responseTime: times.response, redirectsAreKept: redirectsAreKept)
-        var isStorable = false
-        if case .store = trial.decision { isStorable = true }
-        outlasting = isStorable ? ReceivedResponse.outlasting(head, times.response, load) : nil
+        var durability: StorabilityDecision.Durability?
+        if case .store(_, let lasting) = trial.decision { durability = lasting }
+        outlasting = durability == nil ? nil : ReceivedResponse.outlasting(head, times.response, load)
         let hindrance =
             hindrance ?? (load.keepsStored && head.status.isError ? .unread : outlasting == nil ? nil : .outlasted)
         self.hindrance = hindrance
-        var durability: StorabilityDecision.Durability?
-        if case .store(_, let lasting) = trial.decision, hindrance == nil, load.configuration.caches,
-            load.context.mayKeep(length)
-        {
-            durability = lasting
-        }
+        if hindrance != nil || !load.configuration.caches || !load.context.mayKeep(length) { durability = nil }
         findings = durability == nil ? trial.findings : .allPassed
         isPart = durability != nil && head.status == 206 && !load.clientHead.fields.contains(.ifRange)
         self.durability = head.status == 206 ? nil : durability
