@@ -130,8 +130,8 @@ package enum SettingsCatalogue {
             needsRestart: true,
             """
             The directory for what is stored, which is Larder's alone: the database `larder.db`, which may be named \
-            too, with large content in files beside it. A directory that holds something else is refused. `none` stores \
-            nothing on disk.
+            too, with large content in files beside it. One with directories of something else is refused. `none` \
+            stores nothing on disk.
             """),
         Setting(
             "cache.disk", \.cache.disk, .size(.mebibytes(4), .tebibytes(1_024)), needsRestart: true,

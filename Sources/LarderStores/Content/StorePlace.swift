@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 
-/// Whether a directory may become a store's: one that holds something else is probably a mistake, as `/usr/lib` is.
+/// Whether a directory may become a store's: one that holds directories of something else is probably a mistake, as
+/// `/usr/lib` is. Files may be there, as logs are.
 package enum StorePlace {
-    /// An entry of a directory that is neither empty nor Larder's; nil if there is none, or nobody may look.
+    /// A directory in one that is not Larder's; nil if there is none, or nobody may look.
     ///
     /// A directory with a tag or a database is Larder's, whatever state these are in: the store judges them.
     package static func stranger(in path: String) -> String? {
         guard let directory = try? Directory(path) else { return nil }
         let names = directory.names
         if names.contains(StoreDirectory.tagName) || names.contains(StoreDirectory.databaseName) { return nil }
-        return names.filter { !isExpected($0) }.min()
+        return names.filter { !isExpected($0) && isDirectory("\(path)/\($0)") }.min()
+    }
+
+    private static func isDirectory(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
     /// The words for a directory that is refused.
@@ -18,7 +24,7 @@ package enum StorePlace {
         StoreError(
             code: .unusableDirectory,
             message:
-                "\(path) is not a directory of Larder's, and \(stranger) is in it. Name one that is empty, or is not "
+                "\(path) is not a directory of Larder's: \(stranger) is in it. Name one that is empty, or is not "
                 + "there yet (cache.path), as \(path)/larder.")
     }
 

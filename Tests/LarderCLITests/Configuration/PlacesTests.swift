@@ -51,6 +51,8 @@ struct PlacesTests {
         }
         mkdir(directory.path + "/lost+found", 0o700)
         #expect(try problem() == nil)
+        try Data("a line".utf8).write(to: URL(filePath: directory.path + "/output.log"))
+        #expect(try problem() == nil)
         mkdir(directory.path + "/python3", 0o700)
         #expect(try problem()?.found.contains("python3 is in it") == true)
         var settings = Settings()
