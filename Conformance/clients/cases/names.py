@@ -6,6 +6,7 @@ import pathlib
 import threading
 import time
 
+from cases.curl import curl
 from harness.case import case, expect, expect_equal, expect_hit, expect_in
 from harness.names import SERVER_FAILURE, Name, NameServer
 from harness.namespace import run_inside
@@ -54,13 +55,8 @@ class Scene:
         """(status, fields, content, seconds) of a GET through the proxy."""
         url = name if "://" in name else f"http://{name}:{port or self.origin.port}{path}"
         started = time.monotonic()
-        done = self.context.run([
-            self.context.command("curl"), "-sS", "-i", "--noproxy", "", "-x", f"http://{proxy}:{self.daemon.port}",
-            *options, url])
-        head, _, content = done.stdout.partition(b"\r\n\r\n")
-        lines = head.decode().split("\r\n")
-        fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
-        return int(lines[0].split()[1]), fields, content, time.monotonic() - started
+        answer = curl(self.context, "-x", f"http://{proxy}:{self.daemon.port}", *options, url)
+        return *answer, time.monotonic() - started
 
     def expect_seen(self, name, what, *options, **more):
         status, fields, content, _ = self.ask(name, "/x", *options, **more)

@@ -2,6 +2,7 @@
 """Clients that are not on this machine, with real addresses: in a network namespace of its own, where the loopback
 device has addresses of the documentation's networks besides."""
 
+from cases.curl import curl
 from harness.case import case, expect, expect_equal, expect_hit, expect_in
 from harness.namespace import run_inside
 from harness.origin import fresh
@@ -31,15 +32,11 @@ def inside(context):
         """(status, fields, content) of a GET through the proxy from an address."""
         local = source is None
         at = "127.0.0.1" if local else LISTENING
-        proxy = ["--noproxy", "", "-x", f"http://{at}:{daemon.port}"] if "://" in url else ["--noproxy", "*"]
-        done = context.run([
-            context.command("curl"), "-sS", "-i", *proxy, *([] if local else ["--interface", source]), *options,
+        way = ["-x", f"http://{at}:{daemon.port}"] if "://" in url else ["--noproxy", "*"]
+        return curl(
+            context, *way, *([] if local else ["--interface", source]), *options,
             url if "://" in url else f"http://{at}:{daemon.port}{url}",
-        ])
-        head, _, content = done.stdout.partition(b"\r\n\r\n")
-        lines = head.decode().split("\r\n")
-        fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
-        return int(lines[0].split()[1]), fields, content
+        )
 
     status, _, content = ask(OTHER, f"{outside.url}/b")
     expect_equal(status, 403, "a client outside the access list")

@@ -382,10 +382,12 @@ private struct Shard {
     }
 
     private mutating func unchain(_ place: Int, hash: UInt64) {
-        let next = queue[place].chain
-        guard next >= 0 || index[KeyHash(hash)] != place else { return index[KeyHash(hash)] = nil }
         guard let first = index[KeyHash(hash)] else { return }
-        if first == place { return index[KeyHash(hash)] = next }
+        let next = queue[place].chain
+        if first == place {
+            index[KeyHash(hash)] = next >= 0 ? next : nil
+            return
+        }
         var before = first
         while queue[before].chain != place { before = queue[before].chain }
         queue[before].chain = next

@@ -40,7 +40,7 @@ struct CertificateRequest {
         guard (issuer?.key ?? key).withPointer({ X509_sign(pointer, $0, EVP_sha256()) }) > 0 else {
             throw TLSFailure.setup(operation, "it cannot be signed")
         }
-        return withExtendedLifetime(made) { made }
+        return made
     }
 
     private func add(

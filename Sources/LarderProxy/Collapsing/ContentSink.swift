@@ -18,14 +18,14 @@ final class ContentSink {
     private var retains: Bool
     /// Octets so far.
     private(set) var total: Int64 = 0
-    private let patience: ReaderPatience
+    /// Most loads have nobody who is waited for.
+    private lazy var patience = ReaderPatience(sharedLoad, context)
 
     init(_ sharedLoad: SharedLoad, _ context: LoopContext, writer: EntityWriter?, keepsInMemory: Bool) {
         self.sharedLoad = sharedLoad
         self.context = context
         self.writer = writer
         begun = writer
-        patience = ReaderPatience(sharedLoad, context)
         retains = keepsInMemory && sharedLoad.isRetaining
     }
 
@@ -42,8 +42,10 @@ final class ContentSink {
         sharedLoad.append(chunk)
         // Other loads may leave no room for it.
         retains = retains && sharedLoad.isRetaining
-        await sharedLoad.room(patience.hold)
+        await sharedLoad.room(hold)
     }
+
+    private func hold() -> () -> Void { patience.hold() }
 
     enum Taking { case asBefore, tooLong }
 
@@ -62,14 +64,14 @@ final class ContentSink {
         }
         if let growing = writer, total > context.storedObjectLimit {
             if !retains {
-                await sharedLoad.retireSpool(patience.hold)
+                await sharedLoad.retireSpool(hold)
                 taking = .tooLong
             }
             growing.abort()
             writer = nil
         }
         if let slow = writer, !retains, await !keepsPace(slow) {
-            await sharedLoad.retireSpool(patience.hold)
+            await sharedLoad.retireSpool(hold)
             slow.giveUp()
             writer = nil
         }
@@ -86,7 +88,7 @@ final class ContentSink {
             // Nobody is behind what memory has.
             sharedLoad.dropSpool()
         } else {
-            await sharedLoad.retireSpool(patience.hold)
+            await sharedLoad.retireSpool(hold)
         }
         writer.abort()
         self.writer = nil

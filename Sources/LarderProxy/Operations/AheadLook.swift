@@ -95,13 +95,7 @@ struct AheadLook {
 
     private static func isReplaced(by load: ActiveLoad) async throws -> Bool {
         guard case .loaded(let status, _, _) = try await load.loadOutcome() else { return false }
-        guard !status.isError else { throw Refused(status: status) }
+        guard !status.isError else { throw OriginAnsweredError(status: status) }
         return true
-    }
-
-    /// The origin answered with an error.
-    struct Refused: Error, CustomStringConvertible {
-        let status: Status
-        var description: String { "the origin answered \(status)" }
     }
 }

@@ -2,9 +2,9 @@
 
 import LarderHTTP
 
-/// The origin answered with an error, and a stored response answers in its place.
+/// The origin answered with an error, and what is stored stays.
 struct OriginAnsweredError: Error, CustomStringConvertible {
     let status: Status
 
-    var description: String { "the origin answered \(status.rawValue) \(status.phrase)" }
+    var description: String { "the origin answered \(status)" }
 }
