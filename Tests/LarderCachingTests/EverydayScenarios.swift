@@ -252,6 +252,38 @@ struct EverydayScenarios {
         }
     }
 
+    @Test func `an error that another field of the request has caused keeps nothing from those without it`()
+        async throws
+    {
+        try await Self.run(block: { $0.staleIfError = .seconds(86_400) }) { (scene) async throws in
+            scene.origin.answer { request in
+                request["X-Mood"] == nil
+                    ? .ok("Cache-Control: max-age=5", content: "apples")
+                    : .response(503, "Vary: X-Mood", "Cache-Control: max-age=3600", content: "ill")
+            }
+            _ = try await scene.get("/a")
+            scene.advance(.seconds(10))
+            #expect(try await scene.get("/a", "X-Mood: bad").text == "apples")
+            #expect(try await scene.get("/a", "X-Mood: bad")["Cache-Status"]?.contains("retry-time") == true)
+            #expect(try await scene.get("/a")["Cache-Status"]?.contains("fwd=stale") == true)
+        }
+    }
+
+    @Test func `an error is not in the way any longer than the response that answers for it`() async throws {
+        try await Self.run(block: { $0.staleIfError = .seconds(20) }) { (scene) async throws in
+            scene.origin.answer { _ in .ok("Cache-Control: max-age=5", content: "apples") }
+            _ = try await scene.get("/a")
+            scene.advance(.seconds(10))
+            scene.origin.answer { _ in .response(503, "Cache-Control: max-age=3600", content: "ill") }
+            #expect(try await scene.get("/a").text == "apples")
+            scene.origin.answer { _ in .ok(content: "pears") }
+            scene.advance(.seconds(14))
+            #expect(try await scene.get("/a").text == "apples")
+            scene.advance(.seconds(2))
+            #expect(try await scene.get("/a").text == "pears")
+        }
+    }
+
     @Test func `an error that is stored does not answer for a newer one`() async throws {
         try await Self.run(block: {
             $0.expirationTime = Expiration(time: .seconds(60), mode: .override)

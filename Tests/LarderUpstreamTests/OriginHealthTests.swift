@@ -210,6 +210,19 @@ struct OriginHealthTests {
         #expect(result10)
     }
 
+    @Test func `nobody who is let through a pause prolongs it, however many paths it asks`() {
+        var health = OriginHealth()
+        let begins = health.pleaded(Self.anna, status: 503, until: 100)
+        #expect(begins)
+        for now in 1..<Int64(99) {
+            var insisting = OriginHealth.Ask(credentials: 3, resource: 20 + Int(now) % 5, bypassesBackoff: true)
+            insisting.place = insisting.resource
+            _ = health.paused(insisting, status: 503, until: now + 100, now: now, limits: Self.hasty)
+        }
+        #expect(health.verdict(on: Self.anna, now: 99, limits: Self.limits) != .pass)
+        #expect(health.verdict(on: Self.anna, now: 100, limits: Self.limits) == .pass)
+    }
+
     @Test func `one path speaks for itself only, whatever its queries`() {
         var health = OriginHealth()
         for number in 1...1000 {

@@ -171,7 +171,8 @@ package final class Daemon: Sendable {
             return RoutedService(
                 model, number: number, settings: service,
                 // Unclaimed traffic too: the origin distinguishes caches from browsers, and Larder is not a browser.
-                targets: settings.cache.targets, identities: identities,
+                targets: settings.cache.targets, retryAfterLimit: settings.upstream.retryAfterLimit,
+                identities: identities,
                 invalidations: lasting.invalidations,
                 surrogateKey: settings.cache.surrogateKey.map {
                     SurrogateKey($0, isHidden: settings.cache.hideSurrogateKey)

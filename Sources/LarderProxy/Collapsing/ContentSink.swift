@@ -62,13 +62,9 @@ final class ContentSink {
             sharedLoad.stopRetaining()
             if writer == nil { taking = .tooLong }
         }
-        if let growing = writer, total > context.storedObjectLimit {
-            if !retains {
-                await sharedLoad.retireSpool(hold)
-                taking = .tooLong
-            }
-            growing.abort()
-            writer = nil
+        if writer != nil, total > context.storedObjectLimit {
+            if !retains { taking = .tooLong }
+            await dropWriter()
         }
         if let slow = writer, !retains, await !keepsPace(slow) {
             await sharedLoad.retireSpool(hold)
@@ -81,17 +77,20 @@ final class ContentSink {
         return taking
     }
 
-    /// Drops a writer that takes no more. Slow readers get what it has first.
     private func leaveIfAbandoned() async {
-        guard let writer, case .abandoned = writer.state else { return }
+        if let writer, case .abandoned = writer.state { await dropWriter() }
+    }
+
+    /// Drops a writer that takes no more. Slow readers get what it has first.
+    private func dropWriter() async {
         if retains {
             // Nobody is behind what memory has.
             sharedLoad.dropSpool()
         } else {
             await sharedLoad.retireSpool(hold)
         }
-        writer.abort()
-        self.writer = nil
+        writer?.abort()
+        writer = nil
     }
 
     /// Gives a slow store a moment to catch up. If it does not, slow readers throttle the load instead of reading from

@@ -87,14 +87,16 @@ final class ReceivedResponse {
     var isKept: Bool { durability != nil }
 
     /// How a load with this response ends, if it is not kept. Where a stored one answers in its place, the origin is not
-    /// asked again as long as the error would have been fresh.
+    /// asked again for what would have been answered by both, as long as the error is fresh and the stored one answers.
     var end: LoadEnd {
         guard let outlasting, hindrance == .outlasted else { return .passed }
-        let lifetime = storedResponse().facts.lifetime.duration
+        let error = storedResponse()
+        let stands = StaleUse.end(of: outlasting, after: .status(head.status), policy: load.policy)
         return .failed(
             LoadFailure(
-                at: times.response, retryAt: times.response + lifetime, error: OriginAnsweredError(status: head.status),
-                variance: outlasting.variance))
+                at: times.response, retryAt: min(times.response + error.facts.lifetime.duration, stands),
+                error: OriginAnsweredError(status: head.status),
+                variance: outlasting.variance.joined(with: error.variance)))
     }
 
     /// The same response judged by another status.

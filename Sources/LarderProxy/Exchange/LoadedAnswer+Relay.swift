@@ -37,6 +37,7 @@ extension LoadedAnswer {
         guard writer.delivery != .none else { return try await writer.sendHead() }
         // With the content in one write if it has been received; but an event stream may not begin for long.
         if !content.isAtHand { try await writer.sendHead() }
+        var content = content
         while true {
             switch await content.next() {
             case .chunks(let chunks): try await writer.sendContent(chunks)

@@ -205,6 +205,7 @@ struct LoadedAnswer: ExchangeStep {
         _ response: ResponseHead, _ stored: StoredResponse?, _ content: ResponseContent, isLeader: Bool
     ) async throws -> Outcome {
         guard let stored else { return .askedAlone }
+        var content = content
         waiting: while true {
             switch await content.next() {
             case .chunks, .spooled: continue

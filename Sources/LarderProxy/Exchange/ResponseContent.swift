@@ -5,7 +5,7 @@ import LarderHTTP
 
 /// The content of a load's response as one client reads it: shared with others, or, where all of it arrived with the
 /// head, from memory. Confined to the client's loop.
-final class ResponseContent {
+struct ResponseContent {
     private enum Source {
         /// All of it.
         case whole([ContentChunk], trailers: Fields)
@@ -40,7 +40,7 @@ final class ResponseContent {
     }
 
     /// The next piece.
-    func next() async -> SharedLoad.Piece {
+    mutating func next() async -> SharedLoad.Piece {
         switch source {
         case .shared(let shared, let reader): return await shared.next(for: reader)
         case .whole(let chunks, let trailers):

@@ -52,6 +52,7 @@ package final class RoutedService: Sendable {
     /// Whether the octets of a request and the kind of its client determine the partition.
     let isKeyedByHead: Bool
     private let targets: [FieldName]
+    private let retryAfterLimit: Duration
     let identities: IdentityDigest
     /// Whether the configuration pins the service's origin, so that clients elsewhere may be connected to it even
     /// inside this machine or its network, and share stored responses with those on this machine.
@@ -75,11 +76,13 @@ package final class RoutedService: Sendable {
 
     /// - Parameters:
     ///   - targets: the targeted cache control fields in use (RFC 9213).
+    ///   - retryAfterLimit: how long an origin's `Retry-After` counts at most.
     ///   - invalidations: outlives reloads, as stored responses do.
     ///   - surrogateKey: the field with further groups.
     package init(
         _ service: Service, number: UInt32, settings: ServiceSettings, targets: [FieldName],
-        identities: IdentityDigest, invalidations: Invalidations = Invalidations(),
+        retryAfterLimit: Duration = .seconds(60), identities: IdentityDigest,
+        invalidations: Invalidations = Invalidations(),
         surrogateKey: SurrogateKey? = nil,
         variables: VariableValues = VariableValues(), tls: UpstreamTLS? = nil,
         parent: @escaping @Sendable (TargetURI) -> ParentAddress?
@@ -107,6 +110,7 @@ package final class RoutedService: Sendable {
         configuredCredentials = variables.identity(of: settings.variablesInFields)
         headerCredentials = HeaderCredentials(settings, variables)
         self.targets = targets
+        self.retryAfterLimit = retryAfterLimit
         self.identities = identities
         self.invalidations = invalidations
         self.surrogateKey = surrogateKey
@@ -312,6 +316,7 @@ package final class RoutedService: Sendable {
         }
         policy.keyedByContent = configuration.isKeyedByContent && key.isOfContent
         policy.targets = targets
+        policy.retryAfterLimit = retryAfterLimit
         policy.surrogateKey = surrogateKey?.field
         policy.hidesSurrogateKey = surrogateKey?.isHidden ?? false
         // In files this is a setting of the service, not of a block.

@@ -133,7 +133,7 @@ package enum Freshness {
         _ status: Status, _ fields: Fields, _ responseTime: Timestamp, _ policy: CachePolicy
     ) -> Duration {
         let asked = status == 429 || status == 503 ? RetryAfter.delay(fields, now: responseTime) : nil
-        return max(policy.retryTime, asked ?? .zero).clampedToRFC9111()
+        return max(policy.retryTime, min(asked ?? .zero, policy.retryAfterLimit)).clampedToRFC9111()
     }
 
     /// The heuristic lifetime as a fraction of the time since `Last-Modified` (RFC 9111 §4.2.2), and its maximum.

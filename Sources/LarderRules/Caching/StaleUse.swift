@@ -75,6 +75,12 @@ package enum StaleUse {
         return false
     }
 
+    /// Until when `stored` may answer despite `failure`, if nothing else is against it.
+    package static func end(of stored: StoredResponse, after failure: UpstreamFailure, policy: CachePolicy) -> Timestamp
+    {
+        stored.facts.freshUntil + bound(stored, failure, policy)
+    }
+
     /// RFC 5861 §4.
     package static func isError(_ status: Status) -> Bool {
         switch status.rawValue {

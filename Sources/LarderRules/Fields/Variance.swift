@@ -57,6 +57,15 @@ package struct Variance: Sendable {
         return copy
     }
 
+    /// The variance that matches where both do.
+    package func joined(with other: Variance) -> Variance {
+        let further = other.selectors.filter { selector in !selectors.contains { $0.name == selector.name } }
+        return Variance(
+            selectors: (selectors + further).sorted { $0.name.canonical < $1.name.canonical },
+            matchesNothing: matchesNothing || other.matchesNothing
+        ).spanningCodings(spansCodings)
+    }
+
     /// The fields that distinguish requests.
     private var effective: [Selector] { spansCodings ? selectors.filter { $0.name != .acceptEncoding } : selectors }
 

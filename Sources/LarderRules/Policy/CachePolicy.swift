@@ -29,6 +29,8 @@ package struct CachePolicy: Sendable, Hashable {
     package var expirationMode: ExpirationMode = .fallback
     /// The lifetime of error responses for which the origin names none. They are kept in memory only.
     package var retryTime: Duration = .zero
+    /// The most that an error's `Retry-After` makes of it.
+    package var retryAfterLimit: Duration = .seconds(60)
     /// The window of RFC 5861 §3 where the origin names none.
     package var staleWhileRevalidate: Duration = .zero
     /// The window of RFC 5861 §4 where the origin names none: how stale a response to serve instead of a 5xx.

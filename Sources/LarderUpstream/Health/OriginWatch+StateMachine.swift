@@ -159,17 +159,19 @@ struct OriginHealth {
     /// The origin asked for a pause. True when a pause for more than one resource begins.
     ///
     /// The response of one resource counts for that resource: it may be the only one in trouble, and its clients must
-    /// not block the others. Several in a row, for a while, count for the service.
+    /// not block the others. Several in a row, for a while, count for the service; not while it pauses already, as no request
+    /// that could be answered otherwise is sent then, and those who insist would never let it end.
     mutating func paused(_ ask: Ask, status: Status, until: Int64, now: Int64, limits: BreakerLimits) -> Bool {
         lastAt = now
         pauses = pauses.filter { $0.value.until > now }
         pause(.resource(ask.resource ^ ask.credentials), until, status)
         guard ask.belongsToService else { return false }
         let scope: Scope = status == 503 ? .origin : .credentials(ask.credentials)
-        let isNew = pauses[scope] == nil
-        guard !isNew || isPlea(of: ask, for: scope, until: until, now: now, limits: limits) else { return false }
+        guard pauses[scope] == nil, isPlea(of: ask, for: scope, until: until, now: now, limits: limits) else {
+            return false
+        }
         pause(scope, until, status)
-        return isNew
+        return true
     }
 
     /// The latest answer counts, except that answers may overtake each other.

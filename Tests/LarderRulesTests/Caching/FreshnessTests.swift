@@ -159,6 +159,10 @@ struct FreshnessTests {
             Input(status: 503, lines: ["Retry-After: 9"], policy: mode(.override)),
             Lifetime(.seconds(9), .retryTime)),
         Case(
+            "override, an origin that wants more rest than it may",
+            Input(status: 503, lines: ["Retry-After: 100000"], policy: mode(.override)),
+            Lifetime(.seconds(60), .retryTime)),
+        Case(
             "override without a time changes nothing",
             Input(lines: ["Cache-Control: max-age=60"], policy: .with { $0.expirationMode = .override }),
             Lifetime(.seconds(60), .maxAge)),
