@@ -44,7 +44,7 @@ LarderRules/Caching/PartialContent+Filling.swift 10 0 4 ranges end below Int64.m
 LarderRules/Caching/PartialContent.swift 3 0 0 ranges end below Int64.max, and parts are apart, so that all together are no longer
 LarderRules/Fields/RangeSpecifier.swift 5 0 4 numbers saturate, and are compared with the length first
 LarderRules/Caching/Ranges.swift 4 1 4 ranges are inside the representation and apart once they are joined
-LarderRules/Fields/RateLimit.swift 2 0 0 numbers saturate at 2^31
+LarderRules/Fields/RateLimit.swift 1 0 1 numbers saturate at 2^31
 LarderRules/Fields/Variance+Normalisation.swift 5 1 5 a weight has at most three decimals
 LarderIO/Names/HostsFile.swift 2 0 2 what is read is bounded; positions are those of the buffer
 LarderIO/Names/Lookup.swift 4 2 1 at most 64 records of those that libevent counted

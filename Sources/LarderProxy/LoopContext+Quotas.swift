@@ -2,13 +2,15 @@
 
 import LarderHTTP
 import LarderIO
+import LarderUpstream
 
 extension LoopContext {
     /// Records the remaining quota in a service's response.
-    func noteQuota(in response: ResponseHead, to request: RequestHead, of service: RoutedService) {
+    func noteQuota(in response: ResponseHead, to request: UpstreamRequest, of service: RoutedService) {
         guard service.base != nil else { return }
         proxy.quotas.note(
-            response, to: request.fields, of: service.name, now: now(), at: loop.time.monotonic())
+            response, to: request.head, insists: request.bypassesBackoff, of: service.name, now: now(),
+            at: loop.time.monotonic())
     }
 }
 

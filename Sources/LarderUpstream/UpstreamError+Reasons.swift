@@ -90,7 +90,10 @@ extension UpstreamError {
                 isHeadComplete ? .readTimeout : .responseTimeout, "\(origin) has been silent for too long.",
                 advice: "Try again, or raise `timeouts.upstream`.", cause: error)
         case .tlsFailed:
-            return UpstreamError(.tlsProtocol, "\(origin): \(error.detail.withFullStop)", cause: error)
+            // It could be reached: what it has against this request need not be so with others.
+            return UpstreamError(
+                isHeadComplete ? .responseIncomplete : .connectionTerminated,
+                "\(origin): \(error.detail.withFullStop)", cause: error)
         default: break
         }
         if isHeadComplete {

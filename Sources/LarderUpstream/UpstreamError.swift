@@ -68,6 +68,9 @@ package struct UpstreamError: Error, Sendable {
         .contains(code)
     }
 
+    /// Whether the origin was reached, and did not answer the request in HTTP: with another one it may be otherwise.
+    package var isOfExchange: Bool { [.connectionTerminated, .protocolError, .headerSectionSize].contains(code) }
+
     package init(
         _ code: Code, _ detail: String, advice: String = "Try again; if it stays, ask the origin's owner.",
         mayRetry: Bool = false, cause: (any Error)? = nil

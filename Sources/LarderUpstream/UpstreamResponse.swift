@@ -103,6 +103,9 @@ package final class UpstreamResponse {
     /// Complete once `nextChunk` has returned nil.
     package var trailers: Fields { decoder.trailers }
 
+    /// The address that it came from, which may be a parent's; nil for a response that no origin sent.
+    package var peerAddress: SocketAddress? { lease?.connection.stream.peerAddress }
+
     /// For tests: the connection this came on.
     var connectionInUse: UpstreamConnection? { lease?.connection }
 

@@ -235,7 +235,8 @@ extension OneMindScenarios.Trial {
             notes.append("held: quota")
             scene.proxy.quotas.note(
                 ResponseHead(status: 200, fields: ["X-RateLimit-Remaining": "1", "X-RateLimit-Reset": "20"]),
-                to: request.fields, of: service, now: scene.proxy.now, at: scene.proxy.time.monotonic())
+                to: RequestHead(method: request.method, target: subject.uri.pathAndQuery, fields: request.fields),
+                insists: false, of: service, now: scene.proxy.now, at: scene.proxy.time.monotonic())
         }
         guard random.chance(35) else { return }
         let (origins, limits) = (scene.proxy.origins, scene.proxy.configuration.upstreamSettings.breaker)

@@ -245,6 +245,47 @@ struct CollapsingScenarios {
         }
     }
 
+    @Test func `a failure that another client's fields may have caused is not that of the others`() async throws {
+        try await Scenario.run { (scene) async throws in
+            let leader = try await scene.client("the leader")
+            try await leader.get(scene.url("/a"), "X-Mood: bad")
+            let request = try await scene.origin.request()
+            let equal = try await scene.client("an equal one")
+            try await equal.get(scene.url("/a"), "X-Mood: bad")
+            var others: [Wire] = []
+            for number in 0..<3 {
+                let client = try await scene.client("client \(number)")
+                try await client.get(scene.url("/a"))
+                others.append(client)
+            }
+            try await eventually("all have joined") { scene.interest(in: "/a") == 5 }
+            await request.reset()
+            for client in [leader, equal] { #expect(try await client.response().status == 502) }
+            // They ask once, all together.
+            let second = try await scene.origin.request()
+            #expect(second["X-Mood"] == nil)
+            try await eventually("the others have joined") { scene.interest(in: "/a") == 3 }
+            try await second.reply(Self.fresh, content: "apples")
+            for client in others { #expect(try await client.response().text == "apples") }
+            #expect(scene.origin.seen.count == 2)
+        }
+    }
+
+    @Test func `nobody waits for a variant that is another's, once it is known what there are variants by`()
+        async throws
+    {
+        try await Scenario.run { (scene) async throws in
+            scene.origin.answer { _ in .ok("Cache-Control: max-age=1", "Vary: X-Mood", content: "first") }
+            _ = try await scene.get("/a")
+            scene.origin.answer { $0["X-Mood"] == nil ? .ok("Vary: X-Mood", content: "second") : nil }
+            scene.advance(.seconds(2))
+            let leader = try await scene.client("the leader")
+            try await leader.get(scene.url("/a"), "X-Mood: bad")
+            _ = try await scene.origin.request()
+            #expect(try await scene.get("/a").text == "second")
+        }
+    }
+
     // MARK: Leaving
 
     @Test func `HT-15 when all clients have left, the origin's connection ends after a moment of grace`() async throws {

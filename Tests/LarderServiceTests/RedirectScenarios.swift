@@ -74,12 +74,16 @@ struct RedirectScenarios {
 
     @Test func `another origin gets no credentials, neither the client's nor the configured ones`() async throws {
         try await Self.run({ "http://localhost:\($0.port)/there" }) { (scene) async throws in
-            let answer = try await scene.get("/a", "Authorization: Bearer mine", "Cookie: id=1")
+            let answer = try await scene.get(
+                "/a", "Authorization: Bearer mine", "Cookie: id=1", "Referer: http://page.test/x",
+                "Sec-Fetch-Mode: cors")
             #expect(answer.text == "none")
             let request = try #require(scene.origin.seen.last)
             #expect(request["Host"] == "localhost:\(scene.origin.port)")
             #expect(request["Authorization"] == nil)
             #expect(request["Cookie"] == nil)
+            // Nor does it hear of the page whose request it is.
+            for name in ["Referer", "Sec-Fetch-Mode"] { #expect(request[name] == nil) }
         }
     }
 

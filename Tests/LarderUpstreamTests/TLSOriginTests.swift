@@ -107,6 +107,17 @@ struct TLSOriginTests {
         }
     }
 
+    @Test(arguments: [(false, OriginHealth.Outcome.troubled), (true, .answered)])
+    func `an origin that ends TLS when it has the request could be reached`(
+        isHeadComplete: Bool, outcome: OriginHealth.Outcome
+    ) throws {
+        let error = UpstreamError.reading(
+            IOError(.tlsFailed, operation: "read"), from: Origin(try TargetURI("https://origin.test/")),
+            isHeadComplete: isHeadComplete, hasAnswered: false)
+        #expect(!error.isUnreachable)
+        #expect(error.outcome == outcome)
+    }
+
     @Test func `a handshake that does not go on is given up`() async throws {
         try await Fixture.run { test in
             let answer = test.send(try .to(origin: "https://origin.test"))

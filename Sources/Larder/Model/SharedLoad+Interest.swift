@@ -9,6 +9,11 @@ extension SharedLoad {
     /// Whether the response is known.
     var isAnswered: Bool { state.withLock { $0.answer != nil } }
 
+    /// Whether a reader is so slow that it reads from the spool, or will.
+    package var needsSpool: Bool {
+        state.withLock { state in state.readers.slowest.map { $0 < state.content.start } ?? false }
+    }
+
     /// Whether the producer waits for slow readers.
     package var isHoldingBack: Bool { state.withLock { $0.producer != nil } }
 

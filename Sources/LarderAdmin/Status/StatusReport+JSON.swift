@@ -166,6 +166,7 @@ extension StatusReport {
             "remaining": .integer(quota.left.remaining),
             "limit": quota.left.limit.map { .integer($0) } ?? .null,
             "resetSeconds": .integer(quota.left.reset.components.seconds),
+            "quota": quota.left.name.isEmpty ? .null : .string(quota.left.name),
         ]
     }
 

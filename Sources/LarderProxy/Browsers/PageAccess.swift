@@ -41,6 +41,13 @@ enum PageFields {
         allow-popups-to-escape-sandbox allow-downloads\r\n
         """
 
+    /// Removes all that tells which page a request is of: another origin has nothing to do with it.
+    static func removeAll(from fields: inout Fields) {
+        fields.removeAll { name, spelling, _ in
+            name == .origin || name == .referer || isMetadata(name, spelled: spelling)
+        }
+    }
+
     /// Whether a field is one of Fetch Metadata Request Headers §2.
     static func isMetadata(_ name: FieldName?, spelled spelling: UnsafeRawBufferPointer) -> Bool {
         name == .secFetchSite || name == nil && metadata.contains(FieldName(token: spelling))

@@ -94,10 +94,11 @@ final class ContentSink {
     }
 
     /// Gives a slow store a moment to catch up. If it does not, slow readers throttle the load instead of reading from
-    /// disk: otherwise the store would run full, and they would lose their position.
+    /// disk: otherwise the store would run full, and they would lose their position. Where there are such readers, it is
+    /// longer: other loads give up their writers meanwhile, while here one who reads nothing would hold back the rest.
     private func keepsPace(_ writer: EntityWriter) async -> Bool {
         guard let diskTier = context.diskTier else { return true }
-        var turns = 50
+        var turns = sharedLoad.needsSpool ? 2500 : 50
         while diskTier.isBehind, case .open = writer.state, turns > 0 {
             turns -= 1
             await context.sleep(for: .milliseconds(2))

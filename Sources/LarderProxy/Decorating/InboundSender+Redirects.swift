@@ -26,7 +26,7 @@ extension InboundSender {
             if InboundSender.target(of: response.head, at: uri) != nil { redirectsAreKept = false }
             return response
         }
-        let first = response
+        let (first, standing) = (response, response.peerAddress)
         var (response, request, place, credit) = (response, request, uri, Credit.own(currentConfiguration))
         var followed = FollowedRedirects(of: client.head, to: uri, policy: client.policy)
         var added = AddedFields()
@@ -41,7 +41,7 @@ extension InboundSender {
             followed.append(response.head, at: context.now())
             added.append(response.head.fields, client.policy)
             targetsAreKept = targetsAreKept && mayKeep(target)
-            request = redirected(request, to: target, &credit)
+            request = redirected(request, to: target, &credit, from: standing)
             if let stored = client.stored {
                 Validation.makeConditional(&request.head.fields, for: stored, at: target.string)
             }
@@ -117,12 +117,15 @@ extension InboundSender {
     }
 
     /// The request to the target of a redirect, with the fields that the target's own block sets, and without conditions.
+    ///
+    /// - Parameter standing: the address of the origin whose redirect was the first.
     private func redirected(
-        _ request: UpstreamRequest, to target: TargetURI, _ credit: inout Credit
+        _ request: UpstreamRequest, to target: TargetURI, _ credit: inout Credit, from standing: SocketAddress?
     ) -> UpstreamRequest {
         var head = request.head
         head.target = target.withBytes(of: target.pathAndQueryRange) { Array($0) }
         head.fields.removeConditionsForRedirect()
+        if !target.hasSameOrigin(as: uri) { PageFields.removeAll(from: &head.fields) }
         if case .own(let configuration) = credit {
             configuration.removeConfigured(from: &head.fields)
             if isOwn(target) {
@@ -137,13 +140,22 @@ extension InboundSender {
         head.fields[.host] = target.authority
         var next = UpstreamRequest(
             origin: Origin(target), head: head, parent: service.parent(target),
-            allowsAddress: service.allowedAddresses(for: target, from: reach(of: target)), abort: request.abort)
+            allowsAddress: allowedAddresses(for: target, from: standing), abort: request.abort)
         next.belongsToService = request.belongsToService && target.hasSameOrigin(as: uri)
         next.bypassesBackoff = request.bypassesBackoff
         next.client = request.client
         next.tls = service.tls(for: target)
         next.onInterim = request.onInterim
         return next
+    }
+
+    /// Another origin than the first may be as far inside as that one, unless a service is about it.
+    private func allowedAddresses(
+        for target: TargetURI, from standing: SocketAddress?
+    ) -> (SocketAddress) -> Bool {
+        let allows = service.allowedAddresses(for: target, from: reach(of: target))
+        guard let standing, !target.hasSameOrigin(as: uri), claimants(of: target).isEmpty else { return allows }
+        return { allows($0) && standing.mayLead(to: $0) }
     }
 
     /// Where clients must stand for the origin to be asked. A service that is shared with the network shares what a

@@ -36,12 +36,13 @@ extension CacheLookup {
             return true
         }
         let load = Load(for: self, validating: variant, completing: parts, isBackground: false)
-        let passedOver = passedOver
+        let (passedOver, isWary, variants) = (passedOver, isWary, snapshot?.variants ?? [])
         let joining = resource.memory.join(
             since: load.isJoinable ? snapshot : nil,
             expectingSharedUnlessSince: context.now() - CacheLookup.unsharedPeriod,
             where: {
-                load.mayJoin($0) && $0 !== passedOver && $0.mayAnswer(request.head, policy, at: context.now())
+                load.mayJoin($0) && $0 !== passedOver && (!isWary || $0.request.fields == request.head.fields)
+                    && $0.mayAnswer(request.head, beside: variants, policy, at: context.now())
             }, orStart: { load.listed })
         let outcome: LoadedAnswer.Outcome
         switch joining {
@@ -58,6 +59,7 @@ extension CacheLookup {
         case .answered: return true
         case .decidedAnew: return false
         case .askedAlone: asksAlone = true
+        case .decidedWarily: self.isWary = true
         case .passedOver(let load): self.passedOver = load
         }
         return false

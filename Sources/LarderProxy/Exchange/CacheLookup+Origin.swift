@@ -13,7 +13,7 @@ extension CacheLookup {
         var outlook = request.outlook(service, configuration)
         outlook.isReadByContent = keyed != nil
         outlook.snapshot = snapshot
-        if request.traits.method != .head, isJoinable { outlook.memory = resource.memory }
+        if request.traits.method != .head, isJoinable, !isWary { outlook.memory = resource.memory }
         outlook.passedOver = passedOver
         return outlook
     }

@@ -15,6 +15,8 @@ struct LoadedAnswer: ExchangeStep {
         case decidedAnew
         /// The response is for another client alone: this one's request is sent on its own.
         case askedAlone
+        /// The request of another client may be why the load failed.
+        case decidedWarily
         /// The response does not match: it is decided again without this load.
         case passedOver(ActiveLoad)
     }
@@ -177,8 +179,13 @@ struct LoadedAnswer: ExchangeStep {
         try await relay(shared, length, content, status, isShared: true)
     }
 
-    /// Where the pipeline has refused a response that this client, which waited for it, would not have got.
+    /// Where an error is not this client's, which waited for the load: the pipeline has refused a response that it would not
+    /// have got, or the origin may have something against the request that was sent.
     private func outcome(of error: any Error, with load: ActiveLoad) -> Outcome? {
+        if let error = error as? UpstreamError {
+            let isOther = !lookup.isWary && fallback == nil && load.request.fields != request.head.fields
+            return error.isOfExchange && isOther ? .decidedWarily : nil
+        }
         guard let failure = error as? PipelineFailure, !failure.isBusy else { return nil }
         guard let refused = failure.refused else { return .askedAlone }
         guard refused.variance.matches(request.head.fields) else { return .passedOver(load) }

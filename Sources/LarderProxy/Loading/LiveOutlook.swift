@@ -59,7 +59,7 @@ package struct LiveOutlook: OriginOutlook {
     package var joinsLoad: Bool {
         memory?.loads.contains { load in
             load.isJoinable && load !== passedOver && load.version == service.configurationVersion
-                && load.mayAnswer(head, configuration.policy, at: proxy.now)
+                && load.mayAnswer(head, beside: snapshot?.variants ?? [], configuration.policy, at: proxy.now)
         } ?? false
     }
 
@@ -70,7 +70,7 @@ package struct LiveOutlook: OriginOutlook {
         let now = proxy.time.monotonic()
         if let reserve = service.settings.quotaReserve, !request.bypassesBackoff,
             let pause = proxy.quotas.pause(
-                reserve: reserve, for: request.head.fields, of: service.name, at: now,
+                reserve: reserve, for: request.head, of: service.name, at: now,
                 limit: proxyConfiguration.upstreamSettings.retryAfterLimit)
         {
             return .held(OriginHold(reason: .quota, remaining: pause, status: 429), from: Origin(uri), last: nil)
@@ -108,9 +108,14 @@ extension UpstreamRequest {
 
 extension ActiveLoad {
     /// Whether its response may answer a request, as far as that is known. Those who wait for it share it; one that has
-    /// begun answers only whom it would answer if it were stored (RFC 9111 §4).
-    func mayAnswer(_ request: RequestHead, _ policy: CachePolicy, at now: Timestamp) -> Bool {
-        guard case .response(_, _, let stored) = shared?.currentAnswer else { return true }
+    /// begun answers only whom it would answer if it were stored (RFC 9111 §4). Before that, the stored variants tell by which
+    /// fields requests get other responses.
+    func mayAnswer(
+        _ request: RequestHead, beside variants: [Variant], _ policy: CachePolicy, at now: Timestamp
+    ) -> Bool {
+        guard case .response(_, _, let stored) = shared?.currentAnswer else {
+            return variants.allSatisfy { $0.stored.variance.isSame(for: self.request.fields, and: request.fields) }
+        }
         guard let stored else { return false }
         let decision = Reuse.decide(request: request, candidates: [stored], policy: policy, now: now)
         if case .answer = decision { return true }

@@ -26,6 +26,15 @@ package enum ClientNetwork: Sendable, Hashable {
     }
 }
 
+extension SocketAddress {
+    /// Whether an origin here may have clients led to `target`: no further inside than it stands itself. A page of it could
+    /// not read the answer there, and who else is inside need not expect requests of its making.
+    func mayLead(to target: SocketAddress) -> Bool {
+        if isOwn || target.isPublic && !target.isOwn { return true }
+        return !target.isOwn && !isPublic
+    }
+}
+
 extension Larder.Partition {
     /// The shared partition of network clients. Responses fetched for clients on this machine may come from addresses
     /// the others must not reach, and are invisible to them: in memory, in the store, and while they load.

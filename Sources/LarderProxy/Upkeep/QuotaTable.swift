@@ -4,7 +4,8 @@ import LarderHTTP
 import LarderIO
 package import LarderRules
 
-/// The remaining quotas reported by origins, by service and credential.
+/// The remaining quotas reported by origins, by service and credential. An origin may have several, each for some of its
+/// paths: what one of them says is not about the others.
 package final class QuotaTable: Sendable {
     package struct Line: Sendable, Equatable {
         package var service: String
@@ -13,63 +14,112 @@ package final class QuotaTable: Sendable {
         package var left: RateLimit.Left
         /// The time of the report, in nanoseconds of the monotonic clock.
         package var at: Int64
+        /// When the last report came of a request that would have waited: those that are sent in any case prolong no wait.
+        fileprivate var since: Int64
 
         fileprivate func isReset(at monotonic: Int64) -> Bool { left.reset <= .nanoseconds(monotonic - at) }
     }
 
     private struct Key: Hashable {
-        var service: String
-        var credential: UInt64
-    }
+        let service: String
+        let credential: UInt64
 
-    private let lines = Lock<[Key: Line]>([:])
-    /// The most credentials recorded.
-    private static let limit = 10_000
-
-    package init() {}
-
-    /// - Parameter fields: of the request, as the origin got it.
-    func note(_ response: ResponseHead, to fields: Fields, of service: String, now: Timestamp, at monotonic: Int64) {
-        guard let left = RateLimit.left(response.fields, now: now) else { return }
-        let key = Key(service: service, credential: QuotaTable.credential(in: fields))
-        lines.withLock { lines in
-            // Of as many credentials, any may go.
-            if lines.count >= QuotaTable.limit, lines[key] == nil { lines.remove(at: lines.startIndex) }
-            lines[key] = Line(service: service, credential: key.credential, left: left, at: monotonic)
+        init(_ head: RequestHead, of service: String) {
+            var hasher = Hasher()
+            for name in Credentials.all(in: head.fields) {
+                hasher.combine(name.canonical)
+                hasher.combine(head.fields[all: name])
+            }
+            self.service = service
+            credential = UInt64(bitPattern: Int64(hasher.finalize()))
         }
     }
 
-    /// For how long the remaining quota is at most `reserve`; nil when there is more, or nothing is known.
+    private struct Path: Hashable {
+        let service: String
+        let hash: Int
+
+        init(_ head: RequestHead, of service: String) {
+            self.service = service
+            hash = head.target.prefix { $0 != UInt8(ascii: "?") }.hashValue
+        }
+    }
+
+    private struct State {
+        /// By the names of the quotas.
+        var lines: [Key: [String: Line]] = [:]
+        /// The quotas of paths; nil for one that reports none.
+        var quotas: [Path: String?] = [:]
+    }
+
+    private let state = Lock(State())
+    /// The most credentials recorded, and the most paths.
+    private static let limit = 10_000
+    /// The most quotas of a credential.
+    private static let quotaLimit = 16
+
+    package init() {}
+
+    /// - Parameters:
+    ///   - head: of the request, as the origin got it.
+    ///   - insists: whether it was sent whatever the quota.
+    func note(
+        _ response: ResponseHead, to head: RequestHead, insists: Bool, of service: String, now: Timestamp,
+        at monotonic: Int64
+    ) {
+        let left = RateLimit.left(response.fields, now: now)
+        let (key, path) = (Key(head, of: service), Path(head, of: service))
+        state.withLock { state in
+            guard left != nil || !state.lines.isEmpty else { return }
+            // Of as many, any may go.
+            if state.quotas.count >= Self.limit, state.quotas[path] == nil {
+                state.quotas.remove(at: state.quotas.startIndex)
+            }
+            state.quotas[path] = .some(left?.name)
+            guard let left else { return }
+            if state.lines.count >= Self.limit, state.lines[key] == nil {
+                state.lines.remove(at: state.lines.startIndex)
+            }
+            let former = state.lines[key]?[left.name]
+            guard former != nil || state.lines[key, default: [:]].count < Self.quotaLimit else { return }
+            let since = insists ? former.flatMap { $0.isReset(at: monotonic) ? nil : $0.since } : nil
+            state.lines[key, default: [:]][left.name] = Line(
+                service: service, credential: key.credential, left: left, at: monotonic, since: since ?? monotonic)
+        }
+    }
+
+    /// For how long the remaining quota of a request is at most `reserve`; nil when there is more, or nothing is known. A
+    /// path that has not been asked yet counts for the greatest quota.
     ///
     /// - Parameter limit: how long a report counts. After that a request finds out whether it still holds.
     func pause(
-        reserve: Int, for fields: Fields, of service: String, at monotonic: Int64, limit: Duration
+        reserve: Int, for head: RequestHead, of service: String, at monotonic: Int64, limit: Duration
     ) -> Duration? {
-        let key = Key(service: service, credential: QuotaTable.credential(in: fields))
-        guard let line = lines.withLock({ $0[key] }), line.left.remaining <= Int64(reserve) else { return nil }
-        let rest = min(line.left.reset, limit) - .nanoseconds(monotonic - line.at)
+        let (key, path) = (Key(head, of: service), Path(head, of: service))
+        let line = state.withLock { state -> Line? in
+            guard let lines = state.lines[key] else { return nil }
+            if let quota = state.quotas[path] { return quota.flatMap { lines[$0] } }
+            return lines.values.max { ($0.left.limit ?? 0) < ($1.left.limit ?? 0) }
+        }
+        guard let line, line.left.remaining <= Int64(reserve) else { return nil }
+        let rest = min(
+            line.left.reset - .nanoseconds(monotonic - line.at), limit - .nanoseconds(monotonic - line.since))
         return rest > .zero ? rest : nil
     }
 
     /// The quotas that have not been reset, in the order of their services.
     func all(at monotonic: Int64) -> [Line] {
-        lines.withLock { lines in
-            lines = lines.filter { !$0.value.isReset(at: monotonic) }
-            return lines.values.map { line in
+        state.withLock { state in
+            state.lines = state.lines.compactMapValues { lines in
+                let lines = lines.filter { !$0.value.isReset(at: monotonic) }
+                return lines.isEmpty ? nil : lines
+            }
+            return state.lines.values.flatMap(\.values).map { line in
                 var line = line
                 line.left.reset -= .nanoseconds(monotonic - line.at)
                 line.at = monotonic
                 return line
-            }.sorted { ($0.service, $0.credential) < ($1.service, $1.credential) }
+            }.sorted { ($0.service, $0.credential, $0.left.name) < ($1.service, $1.credential, $1.left.name) }
         }
-    }
-
-    private static func credential(in fields: Fields) -> UInt64 {
-        var hasher = Hasher()
-        for name in Credentials.all(in: fields) {
-            hasher.combine(name.canonical)
-            hasher.combine(fields[all: name])
-        }
-        return UInt64(bitPattern: Int64(hasher.finalize()))
     }
 }

@@ -36,9 +36,12 @@ package enum RateLimit {
         /// The total number of requests, if reported.
         package var limit: Int64?
         package var reset: Duration
+        /// Which of the origin's quotas it is: what the origin calls it, or how many requests it permits in all.
+        package var name: String
 
-        package init(remaining: Int64, limit: Int64? = nil, reset: Duration) {
+        package init(remaining: Int64, limit: Int64? = nil, reset: Duration, name: String? = nil) {
             (self.remaining, self.limit, self.reset) = (remaining, limit, reset)
+            self.name = name ?? limit.map { String($0) } ?? ""
         }
     }
 
@@ -51,7 +54,9 @@ package enum RateLimit {
                 guard case .item(let item) = quota, let left = integer(item.rfc9651Parameters["r"]),
                     let reset = integer(item.rfc9651Parameters["t"]).flatMap({ seconds($0) }), left >= 0
                 else { return nil }
-                return Left(remaining: left, reset: reset)
+                var name: String?
+                if case .string(let told) = item.rfc9651BareItem { name = told }
+                return Left(remaining: left, reset: reset, name: name)
             }
             if let least = told.min(by: { $0.remaining < $1.remaining }) { return least }
             var dictionary = StructuredFieldValueParser(Array(value.utf8))
@@ -63,10 +68,11 @@ package enum RateLimit {
             if case .item(let item)? = quota["limit"] { limit = integer(item.rfc9651BareItem) }
             return Left(remaining: remaining, limit: limit, reset: reset)
         }
-        for (limit, left, reset) in plainNames {
+        for (limit, left, reset, resource) in plainNames {
             guard let remaining = number(fields, left), let reset = number(fields, reset) else { continue }
             guard let pause = wait(until: reset, now: now) else { continue }
-            return Left(remaining: remaining, limit: number(fields, limit), reset: pause)
+            let name = resource.flatMap { fields[$0] }.map { String($0.prefix(64)) }
+            return Left(remaining: remaining, limit: number(fields, limit), reset: pause, name: name)
         }
         return nil
     }
@@ -118,9 +124,9 @@ package enum RateLimit {
     }
 
     private static let rateLimit: FieldName = "RateLimit"
-    /// Limit, remaining quota, and reset.
-    private static let plainNames: [(FieldName, FieldName, FieldName)] = [
-        ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"),
-        ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"),
+    /// Limit, remaining quota, reset, and which of the quotas it is.
+    private static let plainNames: [(FieldName, FieldName, FieldName, FieldName?)] = [
+        ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", nil),
+        ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Resource"),
     ]
 }

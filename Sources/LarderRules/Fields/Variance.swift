@@ -98,6 +98,12 @@ package struct Variance: Sendable {
         return true
     }
 
+    /// Whether requests with these fields agree in all by which they could get different responses.
+    package func isSame(for one: Fields, and other: Fields) -> Bool {
+        Variance(selectors: effective.map { Selector(name: $0.name, value: Variance.combined($0.name, in: one)) })
+            .matches(other)
+    }
+
     private func matches(_ selector: Selector, _ request: Fields) -> Bool {
         var lines = 0
         var isSame = false

@@ -8,8 +8,11 @@ struct RateLimitLeftTests {
     static let now = Timestamp(seconds: 1_700_000_000)
 
     static let told: [(Fields, RateLimit.Left)] = [
-        (["RateLimit": "\"default\";r=50;t=30"], RateLimit.Left(remaining: 50, reset: .seconds(30))),
-        (["RateLimit": "\"a\";r=50;t=30, \"b\";r=3;t=600"], RateLimit.Left(remaining: 3, reset: .seconds(600))),
+        (["RateLimit": "\"default\";r=50;t=30"], RateLimit.Left(remaining: 50, reset: .seconds(30), name: "default")),
+        (
+            ["RateLimit": "\"a\";r=50;t=30, \"b\";r=3;t=600"],
+            RateLimit.Left(remaining: 3, reset: .seconds(600), name: "b")
+        ),
         (
             ["RateLimit": "limit=100, remaining=7, reset=5"],
             RateLimit.Left(remaining: 7, limit: 100, reset: .seconds(5))
@@ -22,6 +25,12 @@ struct RateLimitLeftTests {
         (
             ["X-RateLimit-Remaining": "3", "X-RateLimit-Reset": "1700000060000"],
             RateLimit.Left(remaining: 3, reset: .seconds(60))
+        ),
+        (
+            [
+                "X-RateLimit-Resource": "search", "X-RateLimit-Limit": "30", "X-RateLimit-Remaining": "3",
+                "X-RateLimit-Reset": "60",
+            ], RateLimit.Left(remaining: 3, limit: 30, reset: .seconds(60), name: "search")
         ),
     ]
 
