@@ -38,12 +38,17 @@ package final class History: Sendable {
         /// Sets the value of the step at `now`; skipped steps become `blank`.
         mutating func put(at now: Timestamp, blank: Value, _ change: (inout Value) -> Void) {
             let number = now.seconds / seconds
+            // The steps that were ahead of a clock that was set back are forgotten: a day would pass without new ones.
+            if let last, last - number > 1 {
+                values.removeLast(Int(min(Int64(values.count), last - number)))
+                self.last = values.isEmpty ? nil : number
+            }
             if let last, number > last {
                 for _ in 0..<min(Int64(limit), number - last) { values.append(blank) }
             } else if last == nil {
                 values.append(blank)
             }
-            // If the clock was set back, the last step is changed.
+            // If it was set back a little, the last step is changed.
             last = max(number, last ?? number)
             if values.count > limit { values.removeFirst(values.count - limit) }
             if let end = values.indices.last { change(&values[end]) }
@@ -95,6 +100,20 @@ package final class History: Sendable {
         fileprivate var dayMark = Mark()
         fileprivate var dayStep: Int64 = 0
         fileprivate var serviceMarks: [String: ServiceStep] = [:]
+
+        /// Adds the events of services since the last call. Former ones stay until there is no place for others.
+        mutating func add(_ totals: [String: ServiceStep], at now: Timestamp, isConfigured: (String) -> Bool) {
+            if services.count >= serviceLimit { services = services.filter { isConfigured($0.key) } }
+            for (name, total) in totals {
+                let before = serviceMarks.updateValue(total, forKey: name) ?? ServiceStep()
+                guard services[name] != nil || services.count < serviceLimit && isConfigured(name) else { continue }
+                services[name, default: Series(seconds: 900, limit: 96)].put(at: now, blank: ServiceStep()) { step in
+                    step.hits += total.hits &- before.hits
+                    step.others += total.others &- before.others
+                    step.errors += total.errors &- before.errors
+                }
+            }
+        }
     }
 
     private let state = Lock(State())
@@ -112,6 +131,10 @@ package final class History: Sendable {
         let now = proxy.now
         let totals = proxy.serviceTotals()
         let mark = History.mark(proxy, totals)
+        let table = proxy.configuration.router.table
+        let steps = totals.mapValues {
+            ServiceStep(hits: $0.served, others: $0.count(.miss) + $0.count(.pass), errors: $0.count(.error))
+        }
         state.withLock { state in
             let change = mark - state.mark
             state.recent.put(at: now, blank: Step()) { History.add(change, to: &$0, latencies: change) }
@@ -122,20 +145,7 @@ package final class History: Sendable {
             let since = mark - state.dayMark
             state.day.put(at: now, blank: Step()) { History.add(change, to: &$0, latencies: since) }
             state.mark = mark
-            for (name, total) in totals { History.add(total, of: name, at: now, to: &state) }
-        }
-    }
-
-    private static func add(_ total: ServiceCounters.Totals, of name: String, at now: Timestamp, to state: inout State)
-    {
-        guard state.services[name] != nil || state.services.count < serviceLimit else { return }
-        let mark = ServiceStep(
-            hits: total.served, others: total.count(.miss) + total.count(.pass), errors: total.count(.error))
-        let before = state.serviceMarks.updateValue(mark, forKey: name) ?? ServiceStep()
-        state.services[name, default: Series(seconds: 900, limit: 96)].put(at: now, blank: ServiceStep()) { step in
-            step.hits += mark.hits &- before.hits
-            step.others += mark.others &- before.others
-            step.errors += mark.errors &- before.errors
+            state.add(steps, at: now) { $0 == "-" || table.named($0) != nil }
         }
     }
 
