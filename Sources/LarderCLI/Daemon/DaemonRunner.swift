@@ -67,7 +67,7 @@ enum DaemonRunner {
             raiseFileLimit(for: loaded.settings.limits, log.logger)
             let daemon = try await start(loaded, inherited: inherited, logger: log.logger)
             let accessOutput = AccessOutput(log: log)
-            try accessOutput.apply(loaded.settings.log, to: daemon.proxy)
+            accessOutput.use(try accessOutput.opened(loaded.settings.log), loaded.settings.log, in: daemon.proxy)
             return (daemon, log, accessOutput)
         } catch {
             log.close()

@@ -22,11 +22,12 @@ struct Reloader: Sendable {
         let now = daemon.proxy.now
         do {
             let loaded = try loader.load()
-            try accessOutput.check(loaded.settings.log)
+            // Nothing may fail once the daemon has them.
+            let accessFile = try accessOutput.opened(loaded.settings.log)
             let waiting = try daemon.reload(loaded.settings)
             await daemon.proxy.settle()
             log.apply(loaded.settings.log)
-            try accessOutput.apply(loaded.settings.log, to: daemon.proxy)
+            accessOutput.use(accessFile, loaded.settings.log, in: daemon.proxy)
             for note in loaded.notes { logger.notice("\(note)") }
             for warning in loaded.warnings { logger.warning("\(warning)") }
             logger.notice("the configuration was read again", metadata: ["file": "\(loaded.file ?? "none")"])
