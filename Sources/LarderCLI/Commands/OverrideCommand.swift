@@ -3,6 +3,7 @@
 import ArgumentParser
 import Larder
 import LarderHTTP
+import LarderIO
 import LarderProxy
 import LarderSettings
 

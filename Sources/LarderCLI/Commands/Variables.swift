@@ -3,6 +3,7 @@
 import ArgumentParser
 import Larder
 import LarderHTTP
+import LarderIO
 
 /// `larder variable`
 struct VariableCommand: ParsableCommand {

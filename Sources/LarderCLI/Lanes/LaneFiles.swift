@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import LarderIO
 
 /// The certificates trusted by a command, the system's and the daemon's CA, in a private directory of this user, in
 /// each of the formats that programs read.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import LarderIO
 
 /// Asks for a password: on the terminal twice, without showing it; else one line of standard input.
 enum PasswordPrompt {
