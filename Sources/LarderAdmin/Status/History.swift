@@ -8,8 +8,7 @@ package import LarderProxy
 ///
 /// Bounded: 180 steps of 5 s, 288 of 5 min, and for each of at most 200 services 96 of 15 min; about 700 KiB in all.
 package final class History: Sendable {
-    /// The events of one step.
-    struct Step: Sendable {
+    struct Counts: Sendable {
         var hits: UInt64 = 0
         var misses: UInt64 = 0
         /// How many of the misses passed by the cache, and are no part of a hit ratio.
@@ -17,6 +16,21 @@ package final class History: Sendable {
         var errors: UInt64 = 0
         var saved: UInt64 = 0
         var received: UInt64 = 0
+
+        private static let all: [WritableKeyPath<Counts, UInt64> & Sendable] = [
+            \.hits, \.misses, \.passes, \.errors, \.saved, \.received,
+        ]
+
+        static func - (a: Counts, b: Counts) -> Counts {
+            all.reduce(into: a) { $0[keyPath: $1] &-= b[keyPath: $1] }
+        }
+
+        static func += (a: inout Counts, b: Counts) { for count in all { a[keyPath: count] += b[keyPath: count] } }
+    }
+
+    /// The events of one step.
+    struct Step: Sendable {
+        var counts = Counts()
         /// Latencies in seconds: the median and the 99th percentile, of responses from the cache and of others.
         var hitLatency = (median: 0.0, most: 0.0)
         var loadLatency = (median: 0.0, most: 0.0)
@@ -60,24 +74,14 @@ package final class History: Sendable {
 
     /// Counters at a moment.
     fileprivate struct Mark: Sendable {
-        var hits: UInt64 = 0
-        var misses: UInt64 = 0
-        var passes: UInt64 = 0
-        var errors: UInt64 = 0
-        var saved: UInt64 = 0
-        var received: UInt64 = 0
+        var counts = Counts()
         var hitLatencies = [UInt64](repeating: 0, count: LatencyScale.buckets)
         var loadLatencies = [UInt64](repeating: 0, count: LatencyScale.buckets)
 
         static func - (a: Mark, b: Mark) -> Mark {
             func less(_ a: [UInt64], _ b: [UInt64]) -> [UInt64] { zip(a, b).map { $0 >= $1 ? $0 - $1 : 0 } }
             var rest = Mark()
-            rest.hits = a.hits &- b.hits
-            rest.misses = a.misses &- b.misses
-            rest.passes = a.passes &- b.passes
-            rest.errors = a.errors &- b.errors
-            rest.saved = a.saved &- b.saved
-            rest.received = a.received &- b.received
+            rest.counts = a.counts - b.counts
             rest.hitLatencies = less(a.hitLatencies, b.hitLatencies)
             rest.loadLatencies = less(a.loadLatencies, b.loadLatencies)
             return rest
@@ -151,12 +155,12 @@ package final class History: Sendable {
 
     private static func mark(_ proxy: Proxy, _ services: [String: ServiceCounters.Totals]) -> Mark {
         var mark = Mark()
-        mark.hits = [.hit, .stale, .validated, .collapsed].reduce(0) { $0 + proxy.total($1) }
-        mark.passes = proxy.total(.pass)
-        mark.misses = proxy.total(.miss) + mark.passes
-        mark.errors = proxy.total(.error)
-        mark.saved = proxy.total(.saved)
-        mark.received = proxy.total(.received)
+        mark.counts.hits = [.hit, .stale, .validated, .collapsed].reduce(0) { $0 + proxy.total($1) }
+        mark.counts.passes = proxy.total(.pass)
+        mark.counts.misses = proxy.total(.miss) + mark.counts.passes
+        mark.counts.errors = proxy.total(.error)
+        mark.counts.saved = proxy.total(.saved)
+        mark.counts.received = proxy.total(.received)
         for total in services.values {
             for (bucket, count) in total.latencies(.cache).enumerated() { mark.hitLatencies[bucket] += count }
             for (bucket, count) in total.latencies(.origin).enumerated() { mark.loadLatencies[bucket] += count }
@@ -165,12 +169,7 @@ package final class History: Sendable {
     }
 
     private static func add(_ change: Mark, to step: inout Step, latencies: Mark) {
-        step.hits += change.hits
-        step.misses += change.misses
-        step.passes += change.passes
-        step.errors += change.errors
-        step.saved += change.saved
-        step.received += change.received
+        step.counts += change.counts
         step.hitLatency = quantiles(latencies.hitLatencies)
         step.loadLatency = quantiles(latencies.loadLatencies)
     }
