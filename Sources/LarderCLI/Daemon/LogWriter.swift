@@ -66,8 +66,9 @@ final class LogWriter: Sendable {
             swap(&octets, &state.waiting)
             let lost = state.lost
             if lost > 0 {
+                let lines = Quantity.count(lost, "log line was", "log lines were")
                 octets +=
-                    "\(lost) log lines were dropped: whoever reads the log is too slow, or the disk is full\n".utf8
+                    "\(lines) dropped: whoever reads the log is too slow, or the disk is full\n".utf8
                 state.lost = 0
             }
             return (octets, lost)

@@ -52,8 +52,7 @@ struct Reloader: Sendable {
     }
 
     static func serving(_ settings: Settings) -> String {
-        let count = settings.services.count
-        return "Serving \(count == 1 ? "1 service" : "\(count) services")."
+        "Serving \(Quantity.plural(settings.services.count, "service"))."
     }
 
     private func refuse(_ why: String, _ logger: Logger) {
