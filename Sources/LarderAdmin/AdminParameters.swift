@@ -56,6 +56,11 @@ struct AdminParameters {
         return text
     }
 
+    /// Whether `name` has the second of two values; the first is the default.
+    func flag(_ name: String, of values: [String] = ["false", "true"]) throws(Problem) -> Bool {
+        try choice(name, of: values, default: values[0]) == values[1]
+    }
+
     /// The pattern in `name`, if there is one.
     func pattern(_ name: String) throws(Problem) -> GlobPattern? {
         guard let text = request.parameter(name) else { return nil }

@@ -24,6 +24,10 @@ struct MetricsText {
         counter(name, help, [([], Double(value))])
     }
 
+    mutating func counter(_ name: String, _ help: String, byOutcome counts: KeyValuePairs<String, UInt64>) {
+        counter(name, help, counts.map { ([("outcome", $0.key)], Double($0.value)) })
+    }
+
     mutating func gauge(_ name: String, _ help: String, _ samples: [(labels: Labels, value: Double)]) {
         head(name, "gauge", help)
         for sample in samples { line(name, sample.labels, sample.value) }

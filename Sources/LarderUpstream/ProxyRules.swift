@@ -71,7 +71,7 @@ package struct ProxyRules: Sendable {
     private static func exemption(_ entry: Substring) -> Exemption? {
         if entry == "*" { return .everything }
         if let slash = entry.lastIndex(of: "/") {
-            guard let bits = Int(entry[slash...].dropFirst()), bits >= 0,
+            guard let bits = SocketAddress.port(entry[slash...].dropFirst()).map(Int.init),
                 let network = SocketAddress(host: entry[..<slash], port: 0), bits <= network.bitCount
             else { return nil }
             return .network(network, bits: bits, port: nil)
@@ -80,7 +80,7 @@ package struct ProxyRules: Sendable {
         var port: UInt16?
         // The last group of an IPv6 address without brackets looks like a port.
         if SocketAddress(host: name, port: 0) == nil, let colon = name.lastIndex(of: ":") {
-            port = UInt16(name[colon...].dropFirst())
+            port = SocketAddress.port(name[colon...].dropFirst())
             if port == nil { return nil }
             name = name[..<colon]
         }

@@ -295,6 +295,21 @@ struct AdminExplainTests {
         }
     }
 
+    @Test func `blocks for GET are explained for methods that are configured like it`() async throws {
+        try await AdminFixture.run {
+            var block = AdminExplainTests.pipeline
+            block.pattern.match = "**"
+            block.methods = [.get]
+            block.expirationTime = Expiration(time: .seconds(4_242), mode: .override)
+            $0.services[0].configure = [block]
+        } _: { daemon throws in
+            for (method, count) in [("GET", 1), ("HEAD", 1), ("PROPFIND", 1), ("QUERY", 1), ("POST", 0)] {
+                let blocks = try daemon.get("/-/explain?url=/api/a&method=\(method)").json["blocks"]?.array ?? []
+                #expect(blocks.count { "\($0)".contains("4242") } == count, "\(method)")
+            }
+        }
+    }
+
     @Test func `a load is not advised where the pipeline refused what the origin sent`() async throws {
         try await AdminFixture.run {
             var block = AdminExplainTests.pipeline

@@ -133,13 +133,49 @@ struct AdminWatchingTests {
 
     @Test func `steps are bounded, have no gaps, and outlast a clock that is set back`() {
         var series = History.Series<Int>(seconds: 5, limit: 3)
-        for second in [0, 1, 5, 20, 21, 3] as [Int64] {
+        for second in [0, 1, 5, 20, 21, 17] as [Int64] {
             series.put(at: Timestamp(nanoseconds: second * 1_000_000_000), blank: 0) { $0 += 1 }
         }
         #expect(series.values == [0, 0, 3])
         #expect(series.beginning == 10)
         series.put(at: Timestamp(nanoseconds: 1_000_000_000_000), blank: 0) { $0 += 1 }
         #expect(series.values == [0, 0, 1])
+    }
+
+    @Test func `new services get the places of former ones, and their own counts alone`() {
+        var state = History.State()
+        func add(_ names: some Sequence<Int>, hits: UInt64, configured: Range<Int>) {
+            let totals = names.map { ("\($0)", History.ServiceStep(hits: hits)) }
+            state.add(Dictionary(uniqueKeysWithValues: totals), at: Timestamp(seconds: 0)) { name in
+                configured.contains { "\($0)" == name }
+            }
+        }
+        let limit = History.serviceLimit
+        add(0..<limit + 1, hits: 5, configured: 0..<limit + 1)
+        #expect(state.services.count == limit)
+        let left = (0...limit).first { state.services["\($0)"] == nil }
+        // Counters of former services stay.
+        add(0..<limit + 2, hits: 7, configured: limit..<limit + 2)
+        #expect(Set(state.services.keys) == ["\(limit)", "\(limit + 1)"])
+        #expect(state.services["\(limit)"]?.values.map(\.hits) == [left == limit ? 2 : 7])
+        #expect(state.services["\(limit + 1)"]?.values.map(\.hits) == [7])
+    }
+
+    @Test(arguments: [
+        // Within the steps: those that have not come yet are forgotten.
+        ([0, 10, 20], 12, [1, 0, 2], 0), ([0, 10, 20], 5, [1, 1], 0), ([0, 10, 20], 0, [2], 0),
+        // Before all of them, as after a start with a clock in another century.
+        ([0, 5, 4_000_000_000], 20, [1], 20), ([1_000, 1_005], 20, [1], 20),
+    ])
+    func `time that a wrong clock was ahead is not waited for`(
+        before: [Int64], now: Int64, values: [Int], beginning: Int64
+    ) {
+        var series = History.Series<Int>(seconds: 5, limit: 6)
+        for second in before + [now] {
+            series.put(at: Timestamp(seconds: second), blank: 0) { $0 += 1 }
+        }
+        #expect(series.values == values)
+        #expect(series.beginning == beginning)
     }
 
     @Test func `content is octets to browsers, and decoded`() async throws {

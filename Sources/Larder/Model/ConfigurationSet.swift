@@ -41,7 +41,7 @@ package struct ConfigurationEntry: Sendable {
     /// Whether it applies whatever is asked for.
     fileprivate var isUnconditional: Bool { methods == nil && matches == nil }
 
-    fileprivate func applies(to method: Method) -> Bool {
+    package func applies(to method: Method) -> Bool {
         guard let methods else { return true }
         return methods.contains(method) || (!ConfigurationEntry.known.contains(method) && methods.contains(.get))
     }

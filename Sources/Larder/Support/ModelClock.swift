@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import LarderIO
+package import LarderIO
 public import LarderHTTP
 
 /// The time source of the model. All waits and comparisons of times use one clock, so that tests can move time by hand.
@@ -24,10 +24,15 @@ public struct ScheduledAction: Sendable {
 
 /// The system's clock.
 public struct SystemModelClock: ModelClock {
-    /// Makes the system's clock.
-    public init() {}
+    private let time: any TimeSource
 
-    public var now: Timestamp { Timestamp(nanoseconds: SystemTime().now()) }
+    /// Makes the system's clock.
+    public init() { self.init(SystemTime()) }
+
+    /// The same with another wall clock, as of a daemon: programs and clients see the same times in caches.
+    package init(_ time: any TimeSource) { self.time = time }
+
+    public var now: Timestamp { Timestamp(nanoseconds: time.now()) }
 
     public func schedule(after delay: Duration, _ action: @escaping @Sendable () -> Void) -> ScheduledAction {
         // The action may be a program's, and take its time.

@@ -25,7 +25,7 @@ package final class Daemon: Sendable {
         var isMade = false
         // Programs may have asked for operations while they configured their services: these end with an error.
         defer { if !isMade { lasting.giveUp() } }
-        lasting.clock = DaemonClock(time)
+        lasting.clock = SystemModelClock(time)
         lasting.users = try Daemon.gate(settings.access, after: nil)
         lasting.variables.declare(
             settings.variables, renewals: lasting.renewals(settings), at: Timestamp(nanoseconds: time.now()))

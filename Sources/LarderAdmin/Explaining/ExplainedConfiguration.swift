@@ -14,10 +14,7 @@ enum ExplainedConfiguration {
         let set = situation.service.service.configurationSet
         let url = ResourceURL(situation.uri)
         var configuration = set.defaults
-        return set.entries.filter {
-            ($0.methods?.contains(method) ?? true) && ($0.matches?(url) ?? true)
-        }
-        .map { entry in
+        return set.entries.filter { $0.applies(to: method) && $0.matches?(url) ?? true }.map { entry in
             let before = facts(of: configuration)
             entry.apply(&configuration)
             let after = facts(of: configuration)

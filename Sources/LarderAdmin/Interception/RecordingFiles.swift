@@ -18,9 +18,12 @@ struct RecordingFiles: RecordingKeeping {
 
     struct Failure: Error, CustomStringConvertible {
         let path: String
-        let code: Int32
+        let reason: String
 
-        var description: String { "cannot use \(path): \(String(cString: strerror(code)))" }
+        init(path: String, reason: String) { (self.path, self.reason) = (path, reason) }
+        init(path: String, code: Int32) { self.init(path: path, reason: String(cString: strerror(code))) }
+
+        var description: String { "cannot use \(path): \(reason)" }
     }
 
     private var path: String { directory + "/" + RecordingFiles.folder }
@@ -59,29 +62,14 @@ struct RecordingFiles: RecordingKeeping {
 
     func load(_ name: String) throws -> Recording? {
         let path = file(name)
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        guard descriptor >= 0 else {
-            if errno == ENOENT { return nil }
-            throw Failure(path: path, code: errno)
+        let octets: [UInt8]
+        do throws(BoundedFile.Failure) {
+            octets = try BoundedFile.read(path, limit: RecordingFiles.sizeLimit, .own)
+        } catch {
+            if error == .missing { return nil }
+            throw Failure(path: path, reason: "\(error)")
         }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw Failure(path: path, code: EINVAL)
-        }
-        guard status.st_size <= RecordingFiles.sizeLimit else { throw Failure(path: path, code: EFBIG) }
-        var octets = [UInt8](repeating: 0, count: Int(status.st_size))
-        var filled = 0
-        while filled < octets.count {
-            let count = octets.withUnsafeMutableBytes { octets in
-                let room = UnsafeMutableRawBufferPointer(rebasing: octets[filled...])
-                return read(descriptor, room.baseAddress, room.count)
-            }
-            guard count >= 0 else { throw Failure(path: path, code: errno) }
-            if count == 0 { break }
-            filled += count
-        }
-        return try HTTPArchive.recording(name, from: Array(octets[..<filled]))
+        return try HTTPArchive.recording(name, from: octets)
     }
 
     func save(_ recording: Recording) throws {

@@ -15,6 +15,9 @@ struct AdminGuard {
     /// The admin token, if there is one.
     let token: Secret?
 
+    init(token: Secret?) { self.token = token }
+    init(of proxy: Proxy) { token = proxy.configuration.settings.admin.token }
+
     enum Verdict: Equatable {
         case allowed
         case refused(Problem)

@@ -24,11 +24,11 @@ extension AdminPages {
                     fields: ["Content-Disposition": "attachment; filename=\"larder-export.tar\""])
                 response.source = EntityExport(
                     proxy: proxy, diskTier: diskTier, match: filter.match, pattern: pattern,
-                    includesPrivate: try parameters.includesPrivate())
+                    includesPrivate: try parameters.flag("private"))
                 return response
             },
             importPath: .changing { request, proxy in
-                _ = try AdminParameters(request, known: ["private"]).includesPrivate()
+                _ = try AdminParameters(request, known: ["private"]).flag("private")
                 guard proxy.diskTier != nil else { throw Problem.nothingOnDisk }
                 guard let intake = request.intake as? EntityImport else { throw Problem.noArchive("it is empty") }
                 return OwnResponse(json: try await intake.report())
@@ -38,18 +38,12 @@ extension AdminPages {
 
     /// Archives are taken as they come, from those who may change something.
     package func intake(of request: OwnRequest, _ proxy: Proxy) -> (any OwnIntake)? {
-        let guardian = AdminGuard(token: proxy.configuration.settings.admin.token)
+        let guardian = AdminGuard(of: proxy)
         guard request.path == AdminPages.importPath, request.method == .post, guardian.judge(request) == .allowed,
             proxy.diskTier != nil,
-            let includesPrivate = try? AdminParameters(request, known: ["private"]).includesPrivate()
+            let includesPrivate = try? AdminParameters(request, known: ["private"]).flag("private")
         else { return nil }
         return EntityImport(proxy: proxy, includesPrivate: includesPrivate)
-    }
-}
-
-extension AdminParameters {
-    fileprivate func includesPrivate() throws(Problem) -> Bool {
-        try choice("private", of: ["true", "false"], default: "false") == "true"
     }
 }
 

@@ -25,7 +25,7 @@ extension AdminPages {
             "/-/ca": Page(methods: [.get, .head, .post, .delete]) { request, proxy in
                 if request.method == .post {
                     let parameters = try AdminParameters(request, known: ["renew"])
-                    let renews = try parameters.choice("renew", of: ["true", "false"], default: "false") == "true"
+                    let renews = try parameters.flag("renew")
                     let now = proxy.now
                     _ = try await walkers.run {
                         renews

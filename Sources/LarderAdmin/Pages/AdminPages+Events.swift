@@ -17,8 +17,8 @@ extension AdminPages {
         let parameters = try AdminParameters(
             request, known: ["url", "match", "service", "content", "loadIfNeeded", "requests"])
         let requests = try parameters.choice("requests", of: ["0", "1", "only"], default: "0")
-        let hasContent = try parameters.choice("content", of: ["0", "1"], default: "0") == "1"
-        let wantsLoad = try parameters.choice("loadIfNeeded", of: ["0", "1"], default: "0") == "1"
+        let hasContent = try parameters.flag("content", of: ["0", "1"])
+        let wantsLoad = try parameters.flag("loadIfNeeded", of: ["0", "1"])
         guard !hasContent || request.isLoopback else { throw Problem.contentIsForThisMachine }
         var events: OwnEvents
         if parameters.text("url") != nil {

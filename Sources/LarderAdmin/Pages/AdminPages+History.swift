@@ -29,9 +29,10 @@ extension AdminPages {
     }
 
     private static let stepColumns: [(name: String, value: @Sendable (History.Step) -> JSONValue)] = [
-        ("hits", { .integer($0.hits) }), ("misses", { .integer($0.misses) }), ("passes", { .integer($0.passes) }),
-        ("errors", { .integer($0.errors) }),
-        ("savedBytes", { .integer($0.saved) }), ("receivedBytes", { .integer($0.received) }),
+        ("hits", { .integer($0.counts.hits) }), ("misses", { .integer($0.counts.misses) }),
+        ("passes", { .integer($0.counts.passes) }),
+        ("errors", { .integer($0.counts.errors) }),
+        ("savedBytes", { .integer($0.counts.saved) }), ("receivedBytes", { .integer($0.counts.received) }),
         ("hitMedian", { .decimal($0.hitLatency.median, places: 6) }),
         ("hitP99", { .decimal($0.hitLatency.most, places: 6) }),
         ("loadMedian", { .decimal($0.loadLatency.median, places: 6) }),

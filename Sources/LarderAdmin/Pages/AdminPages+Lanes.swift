@@ -60,9 +60,6 @@ extension AdminPages {
         _ request: OwnRequest, _ proxy: Proxy, _ walkers: WorkerPool
     ) async throws -> OwnResponse {
         let parameters = try AdminParameters(request, known: ["name", "tunnel", "offline", "record", "replay", "door"])
-        func flag(_ name: String) throws -> Bool {
-            try parameters.choice(name, of: ["true", "false"], default: "false") == "true"
-        }
         let user = knownUser(request)
         if request.isForLanes {
             guard user != nil else { throw Problem.unknownUser }
@@ -73,14 +70,14 @@ extension AdminPages {
         var options = Lane.Options()
         options.owner = user
         options.name = String((parameters.text("name") ?? "").prefix(80))
-        options.opensAll = try !flag("tunnel")
-        options.isOffline = try flag("offline")
+        options.opensAll = try !parameters.flag("tunnel")
+        options.isOffline = try parameters.flag("offline")
         options.recordingUse = try await recordingUse(parameters, proxy, walkers)
         // A replay sends nothing to origins, tunnels included.
         if case .replay = options.recordingUse { options.isOffline = true }
         let now = proxy.now
         if options.opensAll { _ = try await walkers.run { try proxy.interception.makeAuthority(now: now) } }
-        let wantsDoor = try flag("door")
+        let wantsDoor = try parameters.flag("door")
         let lane = proxy.lanes.open(options, at: now)
         var door = JSONValue.null
         if wantsDoor, let user {

@@ -28,8 +28,10 @@ extension AdminPages {
                 let keepsStored = try parameters.choice("caches", of: ["remove", "keep"], default: "remove") == "keep"
                 let many = ManyResources(
                     proxy: proxy, selection: try selection(parameters, proxy), walkers: walkers,
-                    sparesPins: try !keepsStored && !parameters.includesPinned())
-                if try parameters.isDryRun() { return OwnResponse(json: ["wouldWipe": try await many.count().json]) }
+                    sparesPins: try !keepsStored && !parameters.flag("pinned"))
+                if try parameters.flag("dryRun") {
+                    return OwnResponse(json: ["wouldWipe": try await many.count().json])
+                }
                 let counts = try await many.wipe(keepsStored: keepsStored)
                 return OwnResponse(json: ["wiped": counts.json])
             },
@@ -44,8 +46,8 @@ extension AdminPages {
                 let parameters = try AdminParameters(request, known: ["url", "caches", "pinned", "dryRun"])
                 let keepsStored = try parameters.choice("caches", of: ["remove", "keep"], default: "remove") == "keep"
                 let resource = try OneResource(
-                    parameters, proxy, walkers, sparesPins: !keepsStored && !parameters.includesPinned())
-                if try parameters.isDryRun() {
+                    parameters, proxy, walkers, sparesPins: !keepsStored && !parameters.flag("pinned"))
+                if try parameters.flag("dryRun") {
                     let count = try await resource.partCount()
                     return OwnResponse(json: ["url": .string(resource.url), "wouldWipe": .integer(count)])
                 }
@@ -189,18 +191,6 @@ extension ManyResources.Counts {
         pinned == 0
             ? ["memory": .integer(memory), "disk": .integer(disk)]
             : ["memory": .integer(memory), "disk": .integer(disk), "pinned": .integer(pinned)]
-    }
-}
-
-extension AdminParameters {
-    /// Whether the effect is only to be reported.
-    fileprivate func isDryRun() throws(Problem) -> Bool {
-        try choice("dryRun", of: ["true", "false"], default: "false") == "true"
-    }
-
-    /// Whether pinned resources are wiped as well.
-    fileprivate func includesPinned() throws(Problem) -> Bool {
-        try choice("pinned", of: ["true", "false"], default: "false") == "true"
     }
 }
 

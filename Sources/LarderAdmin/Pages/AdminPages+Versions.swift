@@ -74,7 +74,7 @@ extension AdminPages {
     }
 
     static func mayChange(_ request: OwnRequest, _ proxy: Proxy) -> Bool {
-        AdminGuard(token: proxy.configuration.settings.admin.token).mayChange(request)
+        AdminGuard(of: proxy).mayChange(request)
     }
 
     /// Only the variants that the fields select, if there are any.

@@ -64,7 +64,7 @@ package struct AdminPages: OwnPages {
     }
 
     package func answer(_ request: OwnRequest, of proxy: Proxy) async -> OwnResponse {
-        let guardian = AdminGuard(token: proxy.configuration.settings.admin.token)
+        let guardian = AdminGuard(of: proxy)
         if case .refused(let problem) = guardian.judge(request) { return OwnResponse(problem, for: request) }
         guard let page = (guardian.mayChange(request) ? operators : readers).page(request.path) else {
             return OwnResponse(.nothingThere(request.path), for: request)
@@ -86,7 +86,7 @@ package struct AdminPages: OwnPages {
     }
 
     package func isForUsers(_ request: OwnRequest, _ proxy: Proxy) -> Bool {
-        AdminGuard(token: proxy.configuration.settings.admin.token).isForUsers(request)
+        AdminGuard(of: proxy).isForUsers(request)
     }
 
     /// Everybody may read how much was asked for; where clients say who they are, their hosts are not for everybody.
@@ -100,7 +100,7 @@ package struct AdminPages: OwnPages {
         [
             "/-/permission": .reading { request, proxy in
                 _ = try AdminParameters(request, known: [])
-                let guardian = AdminGuard(token: proxy.configuration.settings.admin.token)
+                let guardian = AdminGuard(of: proxy)
                 return OwnResponse(json: [
                     "mayChange": .bool(guardian.mayChange(request)), "hasToken": .bool(guardian.token != nil),
                 ])

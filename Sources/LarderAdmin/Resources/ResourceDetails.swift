@@ -98,11 +98,7 @@ struct ResourceDetails {
         ).json(withContent: false)
         for name in ["isUpToDate", "isLoading", "timestamp", "latestData", "latestError"] { object[name] = state[name] }
         object["loads"] = state["loads"]
-        if let failure = snapshot?.failure {
-            object["failure"] = [
-                "at": .time(failure.at), "askedAgainFrom": .time(failure.retryAt), "error": .string("\(failure.error)"),
-            ]
-        }
+        if let failure = snapshot?.failure { object["failure"] = failure.json }
         let isForOne = partition != .shared
         object["variants"] = .array(
             variants.map { VariantReport(variant: $0, now: now, isForOne: isForOne).json })

@@ -59,11 +59,7 @@ struct StateReport {
 
     /// The failure of the last load: no response, or an error status.
     private var latestError: JSONValue? {
-        if let failure {
-            return [
-                "at": .time(failure.at), "askedAgainFrom": .time(failure.retryAt), "error": .string("\(failure.error)"),
-            ]
-        }
+        if let failure { return failure.json }
         if let unstored, unstored.status.isError {
             return ["at": .time(unstored.at), "status": .integer(unstored.status.rawValue)]
         }
@@ -114,5 +110,11 @@ struct StateReport {
             "clients": .integer(load.interest), "hasHead": .bool(load.isAnswered),
             "bytes": .integer(load.received),
         ]
+    }
+}
+
+extension LoadFailure {
+    var json: JSONValue {
+        ["at": .time(at), "askedAgainFrom": .time(retryAt), "error": .string("\(error)")]
     }
 }

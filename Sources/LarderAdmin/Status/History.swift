@@ -8,8 +8,7 @@ package import LarderProxy
 ///
 /// Bounded: 180 steps of 5 s, 288 of 5 min, and for each of at most 200 services 96 of 15 min; about 700 KiB in all.
 package final class History: Sendable {
-    /// The events of one step.
-    struct Step: Sendable {
+    struct Counts: Sendable {
         var hits: UInt64 = 0
         var misses: UInt64 = 0
         /// How many of the misses passed by the cache, and are no part of a hit ratio.
@@ -17,6 +16,21 @@ package final class History: Sendable {
         var errors: UInt64 = 0
         var saved: UInt64 = 0
         var received: UInt64 = 0
+
+        private static let all: [WritableKeyPath<Counts, UInt64> & Sendable] = [
+            \.hits, \.misses, \.passes, \.errors, \.saved, \.received,
+        ]
+
+        static func - (a: Counts, b: Counts) -> Counts {
+            all.reduce(into: a) { $0[keyPath: $1] &-= b[keyPath: $1] }
+        }
+
+        static func += (a: inout Counts, b: Counts) { for count in all { a[keyPath: count] += b[keyPath: count] } }
+    }
+
+    /// The events of one step.
+    struct Step: Sendable {
+        var counts = Counts()
         /// Latencies in seconds: the median and the 99th percentile, of responses from the cache and of others.
         var hitLatency = (median: 0.0, most: 0.0)
         var loadLatency = (median: 0.0, most: 0.0)
@@ -38,12 +52,17 @@ package final class History: Sendable {
         /// Sets the value of the step at `now`; skipped steps become `blank`.
         mutating func put(at now: Timestamp, blank: Value, _ change: (inout Value) -> Void) {
             let number = now.seconds / seconds
+            // The steps that were ahead of a clock that was set back are forgotten: a day would pass without new ones.
+            if let last, last - number > 1 {
+                values.removeLast(Int(min(Int64(values.count), last - number)))
+                self.last = values.isEmpty ? nil : number
+            }
             if let last, number > last {
                 for _ in 0..<min(Int64(limit), number - last) { values.append(blank) }
             } else if last == nil {
                 values.append(blank)
             }
-            // If the clock was set back, the last step is changed.
+            // If it was set back a little, the last step is changed.
             last = max(number, last ?? number)
             if values.count > limit { values.removeFirst(values.count - limit) }
             if let end = values.indices.last { change(&values[end]) }
@@ -55,24 +74,14 @@ package final class History: Sendable {
 
     /// Counters at a moment.
     fileprivate struct Mark: Sendable {
-        var hits: UInt64 = 0
-        var misses: UInt64 = 0
-        var passes: UInt64 = 0
-        var errors: UInt64 = 0
-        var saved: UInt64 = 0
-        var received: UInt64 = 0
+        var counts = Counts()
         var hitLatencies = [UInt64](repeating: 0, count: LatencyScale.buckets)
         var loadLatencies = [UInt64](repeating: 0, count: LatencyScale.buckets)
 
         static func - (a: Mark, b: Mark) -> Mark {
             func less(_ a: [UInt64], _ b: [UInt64]) -> [UInt64] { zip(a, b).map { $0 >= $1 ? $0 - $1 : 0 } }
             var rest = Mark()
-            rest.hits = a.hits &- b.hits
-            rest.misses = a.misses &- b.misses
-            rest.passes = a.passes &- b.passes
-            rest.errors = a.errors &- b.errors
-            rest.saved = a.saved &- b.saved
-            rest.received = a.received &- b.received
+            rest.counts = a.counts - b.counts
             rest.hitLatencies = less(a.hitLatencies, b.hitLatencies)
             rest.loadLatencies = less(a.loadLatencies, b.loadLatencies)
             return rest
@@ -95,6 +104,20 @@ package final class History: Sendable {
         fileprivate var dayMark = Mark()
         fileprivate var dayStep: Int64 = 0
         fileprivate var serviceMarks: [String: ServiceStep] = [:]
+
+        /// Adds the events of services since the last call. Former ones stay until there is no place for others.
+        mutating func add(_ totals: [String: ServiceStep], at now: Timestamp, isConfigured: (String) -> Bool) {
+            if services.count >= serviceLimit { services = services.filter { isConfigured($0.key) } }
+            for (name, total) in totals {
+                let before = serviceMarks.updateValue(total, forKey: name) ?? ServiceStep()
+                guard services[name] != nil || services.count < serviceLimit && isConfigured(name) else { continue }
+                services[name, default: Series(seconds: 900, limit: 96)].put(at: now, blank: ServiceStep()) { step in
+                    step.hits += total.hits &- before.hits
+                    step.others += total.others &- before.others
+                    step.errors += total.errors &- before.errors
+                }
+            }
+        }
     }
 
     private let state = Lock(State())
@@ -112,6 +135,10 @@ package final class History: Sendable {
         let now = proxy.now
         let totals = proxy.serviceTotals()
         let mark = History.mark(proxy, totals)
+        let table = proxy.configuration.router.table
+        let steps = totals.mapValues {
+            ServiceStep(hits: $0.served, others: $0.count(.miss) + $0.count(.pass), errors: $0.count(.error))
+        }
         state.withLock { state in
             let change = mark - state.mark
             state.recent.put(at: now, blank: Step()) { History.add(change, to: &$0, latencies: change) }
@@ -122,31 +149,18 @@ package final class History: Sendable {
             let since = mark - state.dayMark
             state.day.put(at: now, blank: Step()) { History.add(change, to: &$0, latencies: since) }
             state.mark = mark
-            for (name, total) in totals { History.add(total, of: name, at: now, to: &state) }
-        }
-    }
-
-    private static func add(_ total: ServiceCounters.Totals, of name: String, at now: Timestamp, to state: inout State)
-    {
-        guard state.services[name] != nil || state.services.count < serviceLimit else { return }
-        let mark = ServiceStep(
-            hits: total.served, others: total.count(.miss) + total.count(.pass), errors: total.count(.error))
-        let before = state.serviceMarks.updateValue(mark, forKey: name) ?? ServiceStep()
-        state.services[name, default: Series(seconds: 900, limit: 96)].put(at: now, blank: ServiceStep()) { step in
-            step.hits += mark.hits &- before.hits
-            step.others += mark.others &- before.others
-            step.errors += mark.errors &- before.errors
+            state.add(steps, at: now) { $0 == "-" || table.named($0) != nil }
         }
     }
 
     private static func mark(_ proxy: Proxy, _ services: [String: ServiceCounters.Totals]) -> Mark {
         var mark = Mark()
-        mark.hits = [.hit, .stale, .validated, .collapsed].reduce(0) { $0 + proxy.total($1) }
-        mark.passes = proxy.total(.pass)
-        mark.misses = proxy.total(.miss) + mark.passes
-        mark.errors = proxy.total(.error)
-        mark.saved = proxy.total(.saved)
-        mark.received = proxy.total(.received)
+        mark.counts.hits = [.hit, .stale, .validated, .collapsed].reduce(0) { $0 + proxy.total($1) }
+        mark.counts.passes = proxy.total(.pass)
+        mark.counts.misses = proxy.total(.miss) + mark.counts.passes
+        mark.counts.errors = proxy.total(.error)
+        mark.counts.saved = proxy.total(.saved)
+        mark.counts.received = proxy.total(.received)
         for total in services.values {
             for (bucket, count) in total.latencies(.cache).enumerated() { mark.hitLatencies[bucket] += count }
             for (bucket, count) in total.latencies(.origin).enumerated() { mark.loadLatencies[bucket] += count }
@@ -155,12 +169,7 @@ package final class History: Sendable {
     }
 
     private static func add(_ change: Mark, to step: inout Step, latencies: Mark) {
-        step.hits += change.hits
-        step.misses += change.misses
-        step.passes += change.passes
-        step.errors += change.errors
-        step.saved += change.saved
-        step.received += change.received
+        step.counts += change.counts
         step.hitLatency = quantiles(latencies.hitLatencies)
         step.loadLatency = quantiles(latencies.loadLatencies)
     }

@@ -117,17 +117,12 @@ extension StatusReport {
             traces.dropped)
         text.counter(
             "larder_refreshes_ahead", "Stored responses by what became of asking for them ahead (`refreshAhead`).",
-            [
-                ([("outcome", "validated")], Double(ahead.validated)),
-                ([("outcome", "replaced")], Double(ahead.replaced)), ([("outcome", "failed")], Double(ahead.failed)),
-                ([("outcome", "held")], Double(ahead.held)),
+            byOutcome: [
+                "validated": ahead.validated, "replaced": ahead.replaced, "failed": ahead.failed, "held": ahead.held,
             ])
         text.counter(
             "larder_changes", "Changes of content by whether those who are to be told were (`onChange`).",
-            [
-                ([("outcome", "told")], Double(changes.told)), ([("outcome", "failed")], Double(changes.failed)),
-                ([("outcome", "dropped")], Double(changes.dropped)),
-            ])
+            byOutcome: ["told": changes.told, "failed": changes.failed, "dropped": changes.dropped])
         writeTroubledOrigins(&text)
         let lines = busiestUpstreams(limit: 100)
         text.gauge(

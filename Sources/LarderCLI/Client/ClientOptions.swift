@@ -31,12 +31,7 @@ struct ClientOptions: ParsableArguments {
     func answer(
         _ method: LarderHTTP.Method, _ path: String, _ parameters: [(name: String, value: String)] = []
     ) throws -> JSONValue {
-        let content = try adminClient().send(method, AdminClient.target(path, parameters))
-        do {
-            return try JSONValue(parsing: content)
-        } catch {
-            throw CommandFailure.notJSON
-        }
+        try JSONValue(answer: try adminClient().send(method, AdminClient.target(path, parameters)))
     }
 
     /// Prints the result of `answer`, unchanged or through `text`.
@@ -54,12 +49,7 @@ struct ClientOptions: ParsableArguments {
             Terminal.write(String(decoding: content, as: UTF8.self) + (content.last == 0x0A ? "" : "\n"))
             return
         }
-        let value: JSONValue
-        do {
-            value = content.isEmpty ? .object(["result": "done"]) : try JSONValue(parsing: content)
-        } catch {
-            throw CommandFailure.notJSON
-        }
+        let value = content.isEmpty ? .object(["result": "done"]) : try JSONValue(answer: content)
         Terminal.write(text(value, style))
     }
 

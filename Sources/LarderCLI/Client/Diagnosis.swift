@@ -134,7 +134,7 @@ struct Diagnosis {
         // Other clients may come through the cache: the other checks are about those.
         fail(
             "tunnels",
-            "\(count == 1 ? "1 request" : "\(count) requests") to \(host) passed unseen: \(tunnel["why"]?.string ?? "?") "
+            "\(Quantity.plural(count, "request")) to \(host) passed unseen: \(tunnel["why"]?.string ?? "?") "
                 + "(last: \(tunnel["client"]?.string ?? "?"))",
             cure: (tunnel["toChangeThat"]?.array ?? []).compactMap(\.string).joined(separator: "   or   "))
     }

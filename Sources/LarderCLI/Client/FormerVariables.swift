@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderHTTP
+
 /// The values that variables had before `larder env` set them, kept in variables of Larder's own, so that `--off` puts
 /// them back.
 struct FormerVariables {
@@ -15,10 +17,7 @@ struct FormerVariables {
         self.environment = environment
         // They become words of a script.
         names = (environment[FormerVariables.list] ?? "").split(separator: " ").map(String.init).filter { name in
-            name.utf8.allSatisfy { octet in
-                let character = Character(Unicode.Scalar(octet))
-                return character.isASCII && (character.isLetter || character.isNumber) || character == "_"
-            }
+            name.utf8.allSatisfy { ASCII.isAlpha($0) || ASCII.isDigit($0) || $0 == UInt8(ascii: "_") }
         }
     }
 

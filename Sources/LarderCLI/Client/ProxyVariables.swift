@@ -86,15 +86,6 @@ struct ProxyVariables: Equatable {
         }.joined()
     }
 
-    /// For `eval` in a shell.
-    func text(for shell: Form) -> String { ProxyVariables.text(values, in: shell) }
-
-    var json: JSONValue {
-        var object = JSONObject()
-        for variable in values { object[variable.name] = .string(variable.value) }
-        return .object(object)
-    }
-
     /// The format of variables.
     enum Form: String, CaseIterable {
         case sh, fish

@@ -16,17 +16,13 @@ struct Load: ParsableCommand {
     @Flag(help: "Ask only if what is stored is not up to date, or nothing is.")
     var ifNeeded = false
 
-    @Option(
-        name: [.customShort("H"), .customLong("header")],
-        help: ArgumentHelp("A field of the request, as `-H 'Accept: text/html'`.", valueName: "name: value"))
-    var headers: [String] = []
-
+    @OptionGroup var headers: RequestHeaders
     @OptionGroup var client: ClientOptions
 
     func run() throws {
         let answer = try client.answer(
             .post, ifNeeded ? "/-/resource/load-if-needed" : "/-/resource/load",
-            [("url", Diagnosis.meantURL(url))] + headers.map { ("header", $0) })
+            [("url", Diagnosis.meantURL(url))] + headers.parameters)
         client.show(answer, text: Outline.text)
         guard let failure = Warming.failure(in: answer) else { return }
         throw CommandFailure(

@@ -76,8 +76,7 @@ struct Check: ParsableCommand {
     }
 
     private static func summary(_ loaded: SettingsLoader.Loaded) -> String {
-        let count = loaded.settings.services.count
-        let services = count == 1 ? "1 service" : "\(count) services"
+        let services = Quantity.plural(loaded.settings.services.count, "service")
         return "\(loaded.file.map(SourcePlace.shown) ?? "no file, the defaults"): valid, \(services)"
     }
 }

@@ -56,7 +56,10 @@ struct OverrideCommand: ParsableCommand {
 
     func run() throws {
         let isInput = file == nil || file == "-"
-        let content = isInput ? try readInput() : try read(file ?? "")
+        let content =
+            isInput
+            ? try NamedFile.input("the content", limit: OverrideCommand.limit)
+            : try NamedFile.read(file ?? "", limit: OverrideCommand.limit)
         let type = type.flatMap { MediaType($0) } ?? GuessedType.of(content, named: isInput ? "" : file ?? "")
         try client.perform(
             .put, "/-/resource",
@@ -67,22 +70,6 @@ struct OverrideCommand: ParsableCommand {
 
     /// The daemon's limit.
     private static let limit = 1 << 20
-
-    private func read(_ path: String) throws -> [UInt8] {
-        do {
-            return try BoundedFile.read(path, limit: OverrideCommand.limit)
-        } catch {
-            throw CommandFailure("cannot read \(path): \(error)")
-        }
-    }
-
-    private func readInput() throws -> [UInt8] {
-        do {
-            return try BoundedFile.readInput(limit: OverrideCommand.limit)
-        } catch {
-            throw CommandFailure("cannot read the content from standard input: \(error)")
-        }
-    }
 }
 
 /// Guesses the media type of content without one.

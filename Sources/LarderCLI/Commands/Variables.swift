@@ -49,16 +49,11 @@ struct SetVariable: ParsableCommand {
     }
 
     func run() throws {
-        let content = value == nil || value == "-" ? try readInput() : Array(value?.utf8 ?? "".utf8)
+        let content =
+            value == nil || value == "-"
+            ? try NamedFile.input(
+                "the value", limit: 16 << 10, advice: "a value is one line of at most 8 KiB")
+            : Array(value?.utf8 ?? "".utf8)
         try client.perform(.put, "/-/variables/\(name)", content: content, text: Outline.text)
-    }
-
-    private func readInput() throws -> [UInt8] {
-        do {
-            return try BoundedFile.readInput(limit: 16 << 10)
-        } catch {
-            throw CommandFailure(
-                "cannot read the value from standard input: \(error)", advice: "a value is one line of at most 8 KiB")
-        }
     }
 }

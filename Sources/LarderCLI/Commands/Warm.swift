@@ -4,6 +4,7 @@ import ArgumentParser
 import Glibc
 import Larder
 import LarderHTTP
+import LarderIO
 
 /// `larder warm`
 struct Warm: ParsableCommand {

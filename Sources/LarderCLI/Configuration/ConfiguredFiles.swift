@@ -63,16 +63,14 @@ struct ConfiguredFiles {
         guard let path else { return }
         if BoundedFile.isNoFile(path) {
             return unreadable.append(
-                SettingsProblem(
-                    at: reader.place(of: setting), setting: setting,
-                    found: "\(SettingsProblem.quoted(path)): \(BoundedFile.Failure.notAFile)",
+                finding(
+                    setting, path, ": \(BoundedFile.Failure.notAFile)",
                     expected: "a PEM file", advice: "check its name"))
         }
         guard access(path, R_OK) != 0 else { return }
         let code = errno
-        let problem = SettingsProblem(
-            at: reader.place(of: setting), setting: setting,
-            found: "\(SettingsProblem.quoted(path)): \(BoundedFile.Failure(code: code))",
+        let problem = finding(
+            setting, path, ": \(BoundedFile.Failure(code: code))",
             expected: "a PEM file that the daemon may read", advice: "check its name and permissions")
         if code == EACCES || code == EPERM { warnings.append(problem) } else { problems.append(problem) }
     }
@@ -84,9 +82,8 @@ struct ConfiguredFiles {
         let directory = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
         if setting == "cache.path", let stranger = StorePlace.stranger(in: directory) {
             return problems.append(
-                SettingsProblem(
-                    at: reader.place(of: setting), setting: setting,
-                    found: "\(SettingsProblem.quoted(directory)), which is not Larder's: \(stranger) is in it",
+                finding(
+                    setting, directory, ", which is not Larder's: \(stranger) is in it",
                     expected: "a directory that is empty, or not there yet",
                     advice: "name one of its own, as `\(directory)/larder`; the daemon cannot start"))
         }
@@ -98,9 +95,8 @@ struct ConfiguredFiles {
             case EROFS: "is on a file system that is read-only"
             default: "cannot be used: \(String(cString: strerror(obstacle.code)))"
             }
-        let problem = SettingsProblem(
-            at: reader.place(of: setting), setting: setting,
-            found: "\(SettingsProblem.quoted(path)), while \(obstacle.path) \(why)",
+        let problem = finding(
+            setting, path, ", while \(obstacle.path) \(why)",
             expected: "a path where the daemon's user may write",
             advice: obstacle.code == EROFS ? "the daemon cannot start" : "the daemon cannot start as this user")
         if isDenied { warnings.append(problem) } else { problems.append(problem) }
@@ -111,16 +107,14 @@ struct ConfiguredFiles {
         let setting = "admin.socketGroup"
         guard let number = try? UserGroup.number(name) else {
             return problems.append(
-                SettingsProblem(
-                    at: reader.place(of: setting), setting: setting,
-                    found: "\(SettingsProblem.quoted(name)), which this machine does not have",
+                finding(
+                    setting, name, ", which this machine does not have",
                     expected: "a group", advice: "make it (`sudo groupadd --system \(name)`), or name another"))
         }
         guard geteuid() != 0, !UserGroup.own.contains(number) else { return }
         warnings.append(
-            SettingsProblem(
-                at: reader.place(of: setting), setting: setting,
-                found: "\(SettingsProblem.quoted(name)), which this user is no member of",
+            finding(
+                setting, name, ", which this user is no member of",
                 expected: "a group of the daemon's user", advice: "the daemon cannot start as this user"))
     }
 
@@ -130,18 +124,16 @@ struct ConfiguredFiles {
         guard access(path, X_OK) != 0 else { return }
         let isThere = access(path, F_OK) == 0
         warnings.append(
-            SettingsProblem(
-                at: reader.place(of: setting), setting: setting,
-                found: "\(SettingsProblem.quoted(path)), which \(isThere ? "cannot be run" : "is not there")",
+            finding(
+                setting, path, ", which \(isThere ? "cannot be run" : "is not there")",
                 expected: "the path of a program", advice: advice))
     }
 
     /// A file with which the daemon does not start.
     mutating func noteUnusable(_ path: String, _ setting: String, _ found: String) {
         problems.append(
-            SettingsProblem(
-                at: reader.place(of: setting), setting: setting,
-                found: "\(SettingsProblem.quoted(path)): \(found)", expected: "a PEM file",
+            finding(
+                setting, path, ": \(found)", expected: "a PEM file",
                 advice: "the daemon cannot start"))
     }
 
@@ -153,11 +145,18 @@ struct ConfiguredFiles {
         let isDirectory = access(path + "/.", F_OK) == 0
         guard isDirectory || access(isThere ? path : directory, isThere ? W_OK : W_OK | X_OK) != 0 else { return }
         let code = isDirectory ? EISDIR : errno
-        let problem = SettingsProblem(
-            at: reader.place(of: "log.accessFile"), setting: "log.accessFile",
-            found: "\(SettingsProblem.quoted(path)): cannot write \(path): \(String(cString: strerror(code)))",
+        let problem = finding(
+            "log.accessFile", path, ": cannot write \(path): \(String(cString: strerror(code)))",
             expected: "a file that the daemon's user may write",
             advice: "make its directory, or name another place")
         if [EACCES, EPERM, EROFS].contains(code) { warnings.append(problem) } else { problems.append(problem) }
+    }
+
+    private func finding(
+        _ setting: String, _ value: String, _ found: String, expected: String, advice: String
+    ) -> SettingsProblem {
+        SettingsProblem(
+            at: reader.place(of: setting), setting: setting, found: SettingsProblem.quoted(value) + found,
+            expected: expected, advice: advice)
     }
 }

@@ -10,7 +10,11 @@ extension SettingsLoader {
             var values = [("baseURL", service.baseURL)]
             if let mount = service.mount { values.append(("mount", mount)) }
             return values.reduce(tree) { tree, value in
-                filling(tree, ["services", service.name, value.0], with: value.1)
+                let text = SettingNode(.scalar(SettingNode.Scalar(text: value.1, isQuoted: true)), at: .nowhere)
+                // The reader reports a value that is not a map.
+                return SettingNode.setting(
+                    ["services", service.name, value.0], to: text, at: .nowhere, in: tree, overwrites: false
+                ).node
             }
         }
     }
@@ -31,28 +35,5 @@ extension SettingsLoader {
                 found: "two services of the program with this name", expected: "a name for each",
                 advice: "change the `name` of one `DaemonService`")
         }
-    }
-
-    /// `node` with a text at the end of the path, unless there is a value already.
-    private func filling(_ node: SettingNode?, _ path: ArraySlice<String>, with text: String) -> SettingNode {
-        guard let name = path.first else {
-            return node ?? SettingNode(.scalar(SettingNode.Scalar(text: text, isQuoted: true)), at: .nowhere)
-        }
-        var entries: [SettingNode.Entry] = []
-        switch node?.content {
-        case .map(let existing): entries = existing
-        case .list, .scalar:
-            // The reader reports a value that is not a map.
-            if let node, !node.isNull { return node }
-        case nil: break
-        }
-        let index = entries.lastIndex { $0.key == name }
-        let inner = filling(index.map { entries[$0].value }, path.dropFirst(), with: text)
-        if let index {
-            entries[index].value = inner
-        } else {
-            entries.append(SettingNode.Entry(key: name, place: .nowhere, value: inner))
-        }
-        return SettingNode(.map(entries), at: node?.place ?? .nowhere)
     }
 }

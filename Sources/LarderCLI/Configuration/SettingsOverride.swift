@@ -38,33 +38,45 @@ struct SettingsOverride {
     /// `tree` with the value inserted. Missing maps on the path are created; a list or a text on the path is a problem,
     /// because then it leads nowhere.
     func applied(to tree: SettingNode?, problems: inout [SettingsProblem]) -> SettingNode {
-        replacing(path[...], in: tree, &problems)
+        let (changed, obstacle) = SettingNode.setting(path[...], to: value, at: place, in: tree, overwrites: true)
+        if let obstacle {
+            let parent = path[..<obstacle].joined(separator: ".")
+            problems.append(
+                SettingsProblem(
+                    at: place, setting: "", found: "a path through `\(parent)`, which is not a map",
+                    expected: "a path through maps", advice: "set `\(parent)` as a whole"))
+        }
+        return changed
     }
+}
 
-    private func replacing(
-        _ rest: ArraySlice<String>, in node: SettingNode?, _ problems: inout [SettingsProblem]
-    ) -> SettingNode {
-        guard let name = rest.first else { return value }
-        var entries: [SettingNode.Entry] = []
+extension SettingNode {
+    /// `node` with the value at the end of the path, through maps that are made where they are missing.
+    ///
+    /// - Parameters:
+    ///   - place: of the value's key, and of the maps that are made.
+    ///   - overwrites: whether a value that is there already is replaced.
+    /// - Returns: the obstacle is how long the path is to a list or a text, through which it leads nowhere.
+    static func setting(
+        _ path: ArraySlice<String>, to value: SettingNode, at place: SourcePlace, in node: SettingNode?,
+        overwrites: Bool
+    ) -> (node: SettingNode, obstacle: Int?) {
+        guard let name = path.first else { return (overwrites ? value : node ?? value, nil) }
+        var entries: [Entry] = []
         switch node?.content {
         case .map(let existing): entries = existing
         case .list, .scalar:
-            guard node?.isNull == true else {
-                let parent = path[..<rest.startIndex].joined(separator: ".")
-                problems.append(
-                    SettingsProblem(
-                        at: place, setting: "", found: "a path through `\(parent)`, which is not a map",
-                        expected: "a path through maps", advice: "set `\(parent)` as a whole"))
-                return node ?? value
-            }
+            if let node, !node.isNull { return (node, path.startIndex) }
         case nil: break
         }
         let index = entries.lastIndex { $0.key == name }
-        let inner = replacing(rest.dropFirst(), in: index.map { entries[$0].value }, &problems)
+        let inner = setting(
+            path.dropFirst(), to: value, at: place, in: index.map { entries[$0].value }, overwrites: overwrites)
         // A key in both keeps its location in the file unless this is the replaced value.
-        let entryPlace = index.map { rest.count > 1 ? entries[$0].place : place } ?? place
-        let entry = SettingNode.Entry(key: name, place: entryPlace, value: inner)
+        let isReplaced = path.count == 1 && overwrites
+        let keyPlace = index.map { isReplaced ? place : entries[$0].place } ?? place
+        let entry = Entry(key: name, place: keyPlace, value: inner.node)
         if let index { entries[index] = entry } else { entries.append(entry) }
-        return SettingNode(.map(entries), at: node?.place ?? place)
+        return (SettingNode(.map(entries), at: node?.place ?? place), inner.obstacle)
     }
 }

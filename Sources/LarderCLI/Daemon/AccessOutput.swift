@@ -12,13 +12,11 @@ final class AccessOutput: Sendable {
 
     init(log: DaemonLog) { self.log = log }
 
-    /// Throws where the configured file cannot be written.
-    func check(_ settings: Settings.Log) throws {
-        if let path = settings.accessFile { _ = try LogFile(path) }
-    }
+    /// The configured file, if there is one; throws where it cannot be written.
+    func opened(_ settings: Settings.Log) throws -> LogFile? { try settings.accessFile.map { try LogFile($0) } }
 
-    func apply(_ settings: Settings.Log, to proxy: Proxy) throws {
-        let opened = try settings.accessFile.map { try LogFile($0) }
+    /// From now on lines go where these settings say; `opened` is their file.
+    func use(_ opened: LogFile?, _ settings: Settings.Log, in proxy: Proxy) {
         if let opened {
             proxy.accessLog.send { opened.write($0) }
         } else if settings.accessFormat == .standard {

@@ -92,7 +92,7 @@ struct LogLine: Sendable {
 
     private func plain(_ style: Style) -> String {
         var text = style.isJournal ? "" : "\(timeText) \(level.rawValue) "
-        text += LogLine.printable(message)
+        text += Outline.printable(message)
         for (name, value) in metadata { text += " \(name)=\(LogLine.quotedIfNeeded(value))" }
         return text
     }
@@ -101,11 +101,9 @@ struct LogLine: Sendable {
 
     private static func quotedIfNeeded(_ value: String) -> String {
         let isPlain = !value.isEmpty && !value.unicodeScalars.contains { $0.value <= 0x20 || $0 == "\"" || $0 == "=" }
-        return isPlain ? printable(value) : "\"" + printable(value).replacing("\"", with: "\\\"") + "\""
+        return isPlain
+            ? Outline.printable(value) : "\"" + Outline.printable(value).replacing("\"", with: "\\\"") + "\""
     }
-
-    /// Control characters are escaped: they could make a line look like several, or control a terminal.
-    private static func printable(_ text: String) -> String { Outline.printable(text) }
 }
 
 /// Receives messages from swift-log.

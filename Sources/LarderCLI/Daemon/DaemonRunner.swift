@@ -67,7 +67,7 @@ enum DaemonRunner {
             raiseFileLimit(for: loaded.settings.limits, log.logger)
             let daemon = try await start(loaded, inherited: inherited, logger: log.logger)
             let accessOutput = AccessOutput(log: log)
-            try accessOutput.apply(loaded.settings.log, to: daemon.proxy)
+            accessOutput.use(try accessOutput.opened(loaded.settings.log), loaded.settings.log, in: daemon.proxy)
             return (daemon, log, accessOutput)
         } catch {
             log.close()
@@ -171,14 +171,14 @@ enum DaemonRunner {
     }
 }
 
-/// The received signals, in order. The second request to stop is executed at once.
+/// The received signals. The second request to stop is executed at once.
 private struct SignalStream {
     let received: AsyncStream<ProcessSignal>
     private let source: Confined<SignalSource>
 
     init(on loop: EventLoop) async throws {
-        let (stream, continuation) = AsyncStream<ProcessSignal>.makeStream(bufferingPolicy: .bufferingOldest(16))
-        received = stream
+        let waiting = WaitingSignals()
+        received = waiting.stream
         source = try await loop.perform { loop in
             var isEnding = false
             return Confined(
@@ -191,9 +191,22 @@ private struct SignalStream {
                         }
                         isEnding = true
                     }
-                    continuation.yield(signal)
+                    waiting.add(signal)
                 })
         }
+    }
+}
+
+/// The signals that wait for the one before them: several reloads are one, and a request to stop comes before it.
+struct WaitingSignals: Sendable {
+    let stream: AsyncStream<ProcessSignal>
+    private let continuation: AsyncStream<ProcessSignal>.Continuation
+
+    init() { (stream, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1)) }
+
+    func add(_ signal: ProcessSignal) {
+        continuation.yield(signal)
+        if signal != .hangUp { continuation.finish() }
     }
 }
 

@@ -5,11 +5,14 @@ import LarderIO
 
 /// Writes lines to a descriptor on a thread of its own, so that logging never waits for the reader of the log.
 ///
-/// The queue is limited to a mebibyte; further lines are dropped and counted, and the log reports it.
+/// The queue is limited to a mebibyte; further lines, and those that a full disk has no room for, are dropped and
+/// counted, and the log reports it. A line that is out in part is ended before others.
 final class LogWriter: Sendable {
     private struct State {
         var waiting: [UInt8] = []
         var lost = 0
+        /// Whether `waiting` begins within a line.
+        var isTorn = false
         /// Whether the thread has been scheduled.
         var isScheduled = false
         var isClosing = false
@@ -47,10 +50,13 @@ final class LogWriter: Sendable {
     }
 
     private func drain() {
-        while let octets = take() { write(octets) }
+        while let (octets, lost) = take() {
+            guard settle(write(octets), of: octets, reporting: lost) else { return }
+        }
     }
 
-    private func take() -> [UInt8]? {
+    /// All that waits, and how many lost lines it reports at its end.
+    private func take() -> (octets: [UInt8], lost: Int)? {
         state.withLock { state in
             if state.waiting.isEmpty, state.lost == 0 {
                 state.isScheduled = false
@@ -58,26 +64,47 @@ final class LogWriter: Sendable {
             }
             var octets: [UInt8] = []
             swap(&octets, &state.waiting)
-            if state.lost > 0 {
-                octets += "\(state.lost) log lines were dropped: whoever reads the log is too slow\n".utf8
+            let lost = state.lost
+            if lost > 0 {
+                let lines = Quantity.count(lost, "log line was", "log lines were")
+                octets +=
+                    "\(lines) dropped: whoever reads the log is too slow, or the disk is full\n".utf8
                 state.lost = 0
             }
-            return octets
+            return (octets, lost)
         }
     }
 
-    private func write(_ octets: [UInt8]) {
+    /// Drops the lines of `rest`, which could not be written; the next line tries again. False when there were some.
+    private func settle(_ rest: ArraySlice<UInt8>, of octets: [UInt8], reporting lost: Int) -> Bool {
+        let newline = UInt8(ascii: "\n")
+        return state.withLock { state in
+            if let last = octets[..<rest.startIndex].last { state.isTorn = last != newline }
+            guard !rest.isEmpty else { return true }
+            let torn = state.isTorn ? rest.prefix { $0 != newline } + [newline] : []
+            let dropped = rest.dropFirst(torn.count).count { $0 == newline }
+            state.waiting.insert(contentsOf: torn, at: 0)
+            // The last of those that are dropped is the report.
+            state.lost += lost > 0 && dropped > 0 ? dropped - 1 + lost : dropped
+            state.isScheduled = false
+            return false
+        }
+    }
+
+    /// Returns the rest that could not be written.
+    private func write(_ octets: [UInt8]) -> ArraySlice<UInt8> {
         var rest = octets[...]
         while !rest.isEmpty {
-            guard hasRoom() else { return }
+            guard hasRoom() else { break }
             let count = rest.prefix(LogWriter.piece).withUnsafeBytes {
                 Glibc.write(descriptor, $0.baseAddress, $0.count)
             }
             if count < 0, errno == EINTR { continue }
             // An unreadable log is no reason to stop.
-            guard count > 0 else { return }
+            guard count > 0 else { break }
             rest = rest.dropFirst(count)
         }
+        return rest
     }
 
     /// Waits until a piece can be written at once. False when the log is being closed and its reader takes nothing.

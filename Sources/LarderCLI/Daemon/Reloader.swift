@@ -22,11 +22,12 @@ struct Reloader: Sendable {
         let now = daemon.proxy.now
         do {
             let loaded = try loader.load()
-            try accessOutput.check(loaded.settings.log)
+            // Nothing may fail once the daemon has them.
+            let accessFile = try accessOutput.opened(loaded.settings.log)
             let waiting = try daemon.reload(loaded.settings)
             await daemon.proxy.settle()
             log.apply(loaded.settings.log)
-            try accessOutput.apply(loaded.settings.log, to: daemon.proxy)
+            accessOutput.use(accessFile, loaded.settings.log, in: daemon.proxy)
             for note in loaded.notes { logger.notice("\(note)") }
             for warning in loaded.warnings { logger.warning("\(warning)") }
             logger.notice("the configuration was read again", metadata: ["file": "\(loaded.file ?? "none")"])
@@ -51,8 +52,7 @@ struct Reloader: Sendable {
     }
 
     static func serving(_ settings: Settings) -> String {
-        let count = settings.services.count
-        return "Serving \(count == 1 ? "1 service" : "\(count) services")."
+        "Serving \(Quantity.plural(settings.services.count, "service"))."
     }
 
     private func refuse(_ why: String, _ logger: Logger) {

@@ -46,8 +46,6 @@ struct ServiceNotifier: Sendable {
         address = name.hasPrefix("@") ? [0] + name.utf8.dropFirst() : Array(name.utf8)
     }
 
-    var isWanted: Bool { address != nil }
-
     /// Sends the messages as one datagram. False when it could not be delivered.
     @discardableResult
     func send(_ messages: Message...) -> Bool {

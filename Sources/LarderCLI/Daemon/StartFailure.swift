@@ -46,7 +46,7 @@ enum StartFailure {
         let setting = listeners.first { $0.1.contains { "\($0)" == address } }?.0 ?? "listen"
         switch error.code {
         case .addressInUse:
-            let port = address.split(separator: ":").last.flatMap { UInt16($0) } ?? 3128
+            let port = address.split(separator: ":").last.flatMap { SocketAddress.port($0) } ?? 3128
             return inUse(port, problem, error.operation, setting)
         case .unreachable:
             return CommandFailure(problem, advice: "this machine has no such address; change `\(setting)`")

@@ -61,7 +61,7 @@ struct ListRecordings: ParsableCommand {
             let hits = lane["hits"]?.int ?? 0
             Terminal.write(
                 "lane \(Outline.printable(lane["id"]?.string ?? "?")) of "
-                    + "\(Outline.printable(lane["name"]?.string ?? "?")): \(requests == 1 ? "1 request" : "\(requests) requests"), \(hits) from the cache\n"
+                    + "\(Outline.printable(lane["name"]?.string ?? "?")): \(Quantity.plural(requests, "request")), \(hits) from the cache\n"
             )
         }
     }
@@ -83,7 +83,7 @@ struct ExportRecording: ParsableCommand {
     func run() throws {
         let client = try ClientOptions.of(daemon).adminClient()
         let archive = try CommandFailure.orNothing { try LaneArchives.archive(name, client) }
-        guard let file, file != "-" else { return Terminal.write(String(decoding: archive, as: UTF8.self) + "\n") }
+        guard let file, file != "-" else { return Terminal.write(archive + [0x0A]) }
         // Contents may be for this user alone.
         try ExportedFile.write(archive + [0x0A], to: file, isPrivate: true)
     }
@@ -103,12 +103,7 @@ struct ImportRecording: ParsableCommand {
     @OptionGroup var client: ClientOptions
 
     func run() throws {
-        let octets: [UInt8]
-        do {
-            octets = try BoundedFile.read(file, limit: 512 << 20)
-        } catch {
-            throw CommandFailure("cannot read \(file): \(error)")
-        }
+        let octets = try NamedFile.read(file, limit: 512 << 20)
         try client.perform(
             .put, "/-/recordings/\(try LaneArchives.checked(name))", content: octets,
             type: MediaType("application/json"), text: Outline.text)
@@ -163,16 +158,9 @@ struct DiffRecordings: ParsableCommand {
     }
 
     private func entries(_ name: String, _ daemon: AdminClient) throws -> [JSONValue] {
-        let octets: [UInt8]
-        if name.contains("/") || name.hasSuffix(".har") {
-            do {
-                octets = try BoundedFile.read(name, limit: 512 << 20)
-            } catch {
-                throw CommandFailure("cannot read \(name): \(error)")
-            }
-        } else {
-            octets = try LaneArchives.archive(name, daemon)
-        }
+        let octets =
+            name.contains("/") || name.hasSuffix(".har")
+            ? try NamedFile.read(name, limit: 512 << 20) : try LaneArchives.archive(name, daemon)
         guard let entries = (try? JSONValue(parsing: octets))?["log"]?["entries"]?.array else {
             throw CommandFailure("\(name) is no HTTP Archive")
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import LarderIO
 
 /// The certificates trusted by a command, the system's and the daemon's CA, in a private directory of this user, in
 /// each of the formats that programs read.
@@ -37,12 +38,10 @@ struct LaneFiles {
         var all = known.flatMap { try? BoundedFile.read($0, limit: LaneFiles.sizeLimit) } ?? []
         if !all.isEmpty, all.last != 0x0A { all.append(0x0A) }
         all += pem
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
         do {
             try WrittenFile.write(all, to: bundle)
             try WrittenFile.write(pem, to: authority)
-            try WrittenFile.write(JavaTrustStore.octets(of: all, at: Int64(now.tv_sec) * 1_000), to: javaStore)
+            try WrittenFile.write(JavaTrustStore.octets(of: all, at: SystemTime().now() / 1_000_000), to: javaStore)
             // It may contain passwords, like the file it starts with.
             try WrittenFile.write(LaneFiles.wgetSettings(bundle, environment), to: wgetSettings, mode: 0o600)
         } catch {

@@ -31,18 +31,18 @@ struct LaneSummary {
         let time = seconds >= 0.001 ? ", and about \(Quantity.seconds(seconds))" : ""
         let validated = asked > 0 ? ", for \(asked) of which an origin was asked" : ""
         let savings = saved > 0 ? "; \(Quantity.bytes(saved)) of \(Quantity.bytes(sent)) saved\(time)" : ""
-        lines.append("\(plural(requests, "request")), \(hits) from the cache\(share)\(validated)\(savings)")
+        lines.append("\(Quantity.plural(requests, "request")), \(hits) from the cache\(share)\(validated)\(savings)")
         lines += recordingLines
         for line in (json["uncacheable"]?.array ?? []).prefix(3) {
             let count = line["requests"]?.int ?? 0
             lines.append(
-                "not stored: \(plural(count, "response")), \(Outline.printable(line["reason"]?.string ?? "?")) "
+                "not stored: \(Quantity.plural(count, "response")), \(Outline.printable(line["reason"]?.string ?? "?")) "
                     + "(as from \(Outline.printable(line["example"]?.string ?? "?")))")
         }
         for line in tunnels.prefix(3) {
             let host = Outline.printable(line["host"]?.string ?? "?")
             lines.append(
-                "passed unseen: \(plural(line["requests"]?.int ?? 0, "tunnel")) to \(host), as "
+                "passed unseen: \(Quantity.plural(line["requests"]?.int ?? 0, "tunnel")) to \(host), as "
                     + Outline.printable(line["why"]?.string ?? "?"))
         }
         if let hint, json["tunnels"]?.array?.contains(where: { $0["reason"]?.string == "refused" }) ?? false {
@@ -55,18 +55,19 @@ struct LaneSummary {
     var notRecorded: String? {
         guard let recording = json["recording"], let kept = recording["keptRequests"]?.int else { return nil }
         return "not recorded as \(recording["name"]?.string ?? "?"): no request came that could be, so the recording "
-            + "of that name with \(plural(kept, "request")) is kept"
+            + "of that name with \(Quantity.plural(kept, "request")) is kept"
     }
 
     private var recordingLines: [String] {
         guard let recording = json["recording"], let name = recording["name"]?.string else { return [] }
-        let count = plural(recording["requests"]?.int ?? 0, "request")
+        let count = Quantity.plural(recording["requests"]?.int ?? 0, "request")
         if recording["isReplayed"]?.bool ?? false {
             return ["replayed from \(name), which has \(count)"] + lacking(in: recording)
         }
         let omitted = recording["omitted"]?.int ?? 0
         return [notRecorded ?? "recorded as \(name): \(count)"]
-            + (omitted > 0 ? ["not recorded: \(plural(omitted, "request")), cut off, upgraded or too large"] : [])
+            + (omitted > 0
+                ? ["not recorded: \(Quantity.plural(omitted, "request")), cut off, upgraded or too large"] : [])
     }
 
     /// The requests of a replay that were not recorded, with the first of them.
@@ -74,7 +75,7 @@ struct LaneSummary {
         guard let count = recording["lacking"]?.int, count > 0 else { return [] }
         let first = (recording["firstLacking"]?.array ?? []).compactMap(\.string)
         let rest = count > first.count ? ["  …"] : []
-        return ["not in the recording: \(plural(count, "request")), answered 504"]
+        return ["not in the recording: \(Quantity.plural(count, "request")), answered 504"]
             + first.map { "  " + Outline.printable($0) } + rest
     }
 
@@ -101,6 +102,4 @@ struct LaneSummary {
     }
 
     private var tunnels: [JSONValue] { json["tunnels"]?.array ?? [] }
-
-    private func plural(_ count: Int, _ noun: String) -> String { count == 1 ? "1 \(noun)" : "\(count) \(noun)s" }
 }

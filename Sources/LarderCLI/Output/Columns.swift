@@ -60,6 +60,9 @@ enum Quantity {
         "\(count(value)) \(value == 1 ? one : many)"
     }
 
+    /// `1 tunnel`, `2 tunnels`.
+    static func plural(_ value: Int, _ noun: String) -> String { value == 1 ? "1 \(noun)" : "\(value) \(noun)s" }
+
     /// `1.5 MiB`: at most one decimal.
     static func bytes(_ value: Int) -> String {
         var unit = 0

@@ -8,12 +8,7 @@ enum EventLines {
     ///   - event: the data of an event, as JSON.
     ///   - listsAll: whether what is there at first is listed.
     static func text(_ event: String, _ style: TextStyle, listsAll: Bool = true) throws -> String {
-        let data: JSONValue
-        do {
-            data = try JSONValue(parsing: Array(event.utf8))
-        } catch {
-            throw CommandFailure.notJSON
-        }
+        let data = try JSONValue(answer: Array(event.utf8))
         if let resources = data["resources"]?.array {
             let note = data["isComplete"]?.bool == false ? " and more" : ""
             let ordered = resources.sorted { $0["url"]?.string ?? "" < $1["url"]?.string ?? "" }

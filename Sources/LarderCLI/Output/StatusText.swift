@@ -14,7 +14,7 @@ enum StatusText {
         var sections = [head(status, style), troubles, facts(status).text(style)]
         sections.append(ServiceTable(status).lines(limit: limit, style).joined(separator: "\n") + "\n")
         sections += [origins(status), quotas(status), savings(status), tunnels(status)].map { table in
-            table.map { $0.text(style, limit: limit) } ?? ""
+            table.rows.isEmpty ? "" : table.text(style, limit: limit)
         }
         sections.append(style.dim("all there is: larder status --all") + "\n")
         return sections.filter { !$0.isEmpty }.joined(separator: "\n")
@@ -129,7 +129,7 @@ enum StatusText {
     ]
 
     /// The origins that are in trouble or have been, with what was wrong.
-    private static func origins(_ status: JSONValue) -> Columns? {
+    private static func origins(_ status: JSONValue) -> Columns {
         let states = ["open": "left alone, as it fails", "halfOpen": "being tried again", "paused": "asks to wait"]
         let isDue = "failed; the next request tries it again"
         var table = Columns(
@@ -145,10 +145,10 @@ enum StatusText {
                 Quantity.count(origin["failures"]?.int ?? 0), reasons.joined(separator: ": "),
             ])
         }
-        return table.rows.isEmpty ? nil : table
+        return table
     }
 
-    private static func quotas(_ status: JSONValue) -> Columns? {
+    private static func quotas(_ status: JSONValue) -> Columns {
         var table = Columns(
             sides: [.left, .left, .left, .left], heading: ["quota of", "credential", "left", "reset in"])
         for quota in status["quotas"]?.array ?? [] {
@@ -160,10 +160,10 @@ enum StatusText {
                 quota["resetSeconds"]?.double.map(Quantity.seconds) ?? "?",
             ])
         }
-        return table.rows.isEmpty ? nil : table
+        return table
     }
 
-    private static func savings(_ status: JSONValue) -> Columns? {
+    private static func savings(_ status: JSONValue) -> Columns {
         let lines = status["savings"]?.array ?? []
         let hasMoney = lines.contains { $0["money"] != nil }
         let names = ["answers", "inputTokens", "outputTokens"]
@@ -176,10 +176,10 @@ enum StatusText {
                     + names.map { Quantity.count(line[$0]?.int ?? 0) }
                     + (hasMoney ? [line["money"].map { Outline.plain($0, name: nil) } ?? "-"] : []))
         }
-        return table.rows.isEmpty ? nil : table
+        return table
     }
 
-    private static func tunnels(_ status: JSONValue) -> Columns? {
+    private static func tunnels(_ status: JSONValue) -> Columns {
         var table = Columns(
             sides: [.left, .right, .right, .left],
             heading: ["tunnelled host", "requests", "size", "why not intercepted"])
@@ -189,7 +189,7 @@ enum StatusText {
                 Quantity.bytes(tunnel["bytes"]?.int ?? 0), Outline.printable(tunnel["why"]?.string ?? "?"),
             ])
         }
-        return table.rows.isEmpty ? nil : table
+        return table
     }
 }
 

@@ -136,3 +136,11 @@ struct CommandFailure: Error, CustomStringConvertible {
 
     var description: String { problem + (advice.map { "; \($0)" } ?? "") }
 }
+
+extension JSONValue {
+    /// The daemon's answer.
+    init(answer octets: [UInt8]) throws(CommandFailure) {
+        guard let value = try? JSONValue(parsing: octets) else { throw .notJSON }
+        self = value
+    }
+}

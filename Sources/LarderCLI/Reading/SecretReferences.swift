@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderIO
 import LarderSettings
 
 /// Replaces `${NAME}` by an environment variable and `${file:/path}` by the content of a file.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import LarderIO
 
 /// Asks for a password: on the terminal twice, without showing it; else one line of standard input.
 enum PasswordPrompt {
@@ -51,12 +52,7 @@ enum PasswordPrompt {
 
     /// The one line of standard input.
     private static func readLine() throws -> String {
-        let octets: [UInt8]
-        do {
-            octets = try BoundedFile.readInput(limit: 4 << 10)
-        } catch {
-            throw CommandFailure("cannot read the password from standard input: \(error)")
-        }
+        let octets = try NamedFile.input("the password", limit: 4 << 10)
         guard let text = String(validating: octets, as: UTF8.self) else {
             throw CommandFailure("the password is not UTF-8")
         }

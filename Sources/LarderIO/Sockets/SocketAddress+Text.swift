@@ -52,7 +52,8 @@ extension SocketAddress {
         self.init(host: host, port: port)
     }
 
-    private static func port(_ text: some StringProtocol) -> UInt16? {
+    /// One to five digits, without a sign.
+    package static func port(_ text: some StringProtocol) -> UInt16? {
         let isNumber = (1...5).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
         return isNumber ? UInt16(text) : nil
     }

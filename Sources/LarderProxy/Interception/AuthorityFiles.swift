@@ -59,25 +59,19 @@ package struct AuthorityFiles: Sendable {
     }
 
     private func read(_ path: String, isSecret: Bool) throws -> [UInt8]? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        guard descriptor >= 0 else {
-            if errno == ENOENT { return nil }
-            throw Failure(path: path, reason: String(cString: strerror(errno)))
+        let file: (octets: [UInt8], status: stat)
+        do throws(BoundedFile.Failure) {
+            file = try BoundedFile.readWithStatus(path, limit: AuthorityFiles.sizeLimit, .own)
+        } catch {
+            if error == .missing { return nil }
+            throw Failure(path: path, reason: "\(error)")
         }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw Failure(path: path, reason: "it is no file")
-        }
-        if isSecret, status.st_mode & 0o077 != 0 || status.st_uid != geteuid() {
+        if isSecret, file.status.st_mode & 0o077 != 0 || file.status.st_uid != geteuid() {
             throw Failure(
                 path: path,
                 reason: "others may read it, or it is somebody else's; remove it to have a new CA made")
         }
-        var octets = [UInt8](repeating: 0, count: AuthorityFiles.sizeLimit)
-        let count = Glibc.read(descriptor, &octets, octets.count)
-        guard count >= 0 else { throw Failure(path: path, reason: String(cString: strerror(errno))) }
-        return Array(octets.prefix(count))
+        return file.octets
     }
 
     private func write(_ octets: [UInt8], to path: String, mode: mode_t) throws {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
 import LarderIO
 import LarderShared
 
@@ -23,18 +22,8 @@ package struct PositionFile: Sendable {
 
     /// Nil when there is none that can be read.
     func read() -> Place? {
-        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var octets: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 64 << 10)
-        while octets.count <= PositionFile.limit {
-            let count = Glibc.read(descriptor, &buffer, buffer.count)
-            guard count >= 0 else { return nil }
-            if count == 0 { return PositionFile.parse(String(decoding: octets, as: UTF8.self)) }
-            octets += buffer.prefix(count)
-        }
-        return nil
+        guard let octets = try? BoundedFile.read(path, limit: PositionFile.limit, .own) else { return nil }
+        return PositionFile.parse(String(decoding: octets, as: UTF8.self))
     }
 
     /// The first line has the place and the number of senders. Each sender has a line: its identity, the largest number

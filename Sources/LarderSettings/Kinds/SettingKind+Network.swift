@@ -180,7 +180,7 @@ extension SettingKind where Value == [SocketAddress] {
             show: { .list($0.map { .text($0.description) }) },
             parse: { scalar in
                 if let addresses = SocketAddress.listeners(scalar.text) { return .success(addresses) }
-                if HostAndPort.decimalPort(scalar.text) != nil {
+                if SocketAddress.port(scalar.text) != nil {
                     return .failure(TextRefusal(suggestion: "127.0.0.1:\(scalar.text)"))
                 }
                 if SocketAddress(bare: scalar.text)?.isIPv6 == true {
@@ -189,7 +189,7 @@ extension SettingKind where Value == [SocketAddress] {
                 if SocketAddress(bare: scalar.text) != nil {
                     return .failure(TextRefusal(suggestion: "\(scalar.text):3128"))
                 }
-                if let port = HostAndPort.decimalPort(scalar.text.drop { $0 == "*" || $0 == ":" }) {
+                if let port = SocketAddress.port(scalar.text.drop { $0 == "*" || $0 == ":" }) {
                     return .failure(
                         TextRefusal(
                             suggestion: "127.0.0.1:\(port)",

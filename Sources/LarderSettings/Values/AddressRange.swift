@@ -19,7 +19,7 @@ package struct AddressRange: Hashable, Sendable {
         guard let address = SocketAddress(bare: parts[0]) else { return .failure(.notAnAddress) }
         var bits = address.bitCount
         if parts.count == 2 {
-            guard parts[1].utf8.count <= 3, let length = HostAndPort.decimalPort(parts[1]), length <= bits
+            guard parts[1].utf8.count <= 3, let length = SocketAddress.port(parts[1]), length <= bits
             else { return .failure(.badLength) }
             bits = Int(length)
         }

@@ -82,8 +82,8 @@ package struct PortRange: Hashable, Sendable {
     /// Parses `443` or `8000-8099`; nil for anything else, port 0 and a range in descending order.
     package init?(_ text: String) {
         let parts = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let first = HostAndPort.decimalPort(parts[0]), first > 0 else { return nil }
-        guard let last = parts.count == 1 ? first : HostAndPort.decimalPort(parts[1]), last >= first else { return nil }
+        guard let first = SocketAddress.port(parts[0]), first > 0 else { return nil }
+        guard let last = parts.count == 1 ? first : SocketAddress.port(parts[1]), last >= first else { return nil }
         self.first = first
         self.last = last
     }

@@ -37,14 +37,7 @@ enum HostAndPort {
         }
         guard !host.isEmpty else { return nil }
         if rest.isEmpty { return (String(host), nil) }
-        guard rest.first == ":", let port = decimalPort(rest.dropFirst()) else { return nil }
+        guard rest.first == ":", let port = SocketAddress.port(rest.dropFirst()) else { return nil }
         return (String(host), port)
-    }
-
-    static func decimalPort(_ text: some StringProtocol) -> UInt16? {
-        guard (1...5).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-            return nil
-        }
-        return UInt16(text)
     }
 }

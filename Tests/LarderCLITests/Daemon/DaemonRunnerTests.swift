@@ -3,6 +3,7 @@
 import Foundation
 import Glibc
 import LarderHTTP
+import LarderIO
 import Testing
 
 @testable import LarderCLI
@@ -39,6 +40,27 @@ struct DaemonRunnerTests {
         #expect(log.contains("a changed setting takes effect at the next start setting=threads"))
         #expect(log.contains("larder.yaml:5:1: found the unknown key `lisen`"))
         #expect(log.contains("did you mean `listen`?"))
+    }
+
+    @Test(arguments: [ProcessSignal.terminate, .interrupt])
+    func `a request to stop does not wait for reloads, however many were asked for`(stop: ProcessSignal) async {
+        let waiting = WaitingSignals()
+        for _ in 0..<100 { waiting.add(.hangUp) }
+        waiting.add(stop)
+        waiting.add(.hangUp)
+        var seen: [ProcessSignal] = []
+        for await signal in waiting.stream { seen.append(signal) }
+        #expect(seen == [stop])
+    }
+
+    @Test func `reloads that wait are one`() async {
+        let waiting = WaitingSignals()
+        for _ in 0..<3 { waiting.add(.hangUp) }
+        var signals = waiting.stream.makeAsyncIterator()
+        #expect(await signals.next() == .hangUp)
+        waiting.add(.terminate)
+        #expect(await signals.next() == .terminate)
+        #expect(await signals.next() == nil)
     }
 
     @Test func `a store in use, and an address in use, are said to be so`() throws {

@@ -56,6 +56,33 @@ struct LogTests {
         #expect(pipe.fileHandleForReading.availableData.prefix(8_192).last == UInt8(ascii: "\n"))
     }
 
+    /// A file that cannot grow beyond a page, and may be written anew from its beginning.
+    @Test func `lines that a full disk lost are counted, and none is torn`() throws {
+        // MFD_ALLOW_SEALING, F_ADD_SEALS and F_SEAL_GROW: Swift does not import them, nor the function.
+        let (allowSealing, addSeals, sealGrow): (UInt32, Int32, Int32) = (2, 1_033, 4)
+        typealias Create = @convention(c) (UnsafePointer<CChar>, UInt32) -> Int32
+        let create = unsafeBitCast(try #require(dlsym(nil, "memfd_create")), to: Create.self)
+        let file = create("log", allowSealing)
+        let page = Int(PIPE_BUF)
+        defer { close(file) }
+        #expect(ftruncate(file, page) == 0 && fcntl(file, addSeals, sealGrow) == 0)
+        func written() -> String {
+            var octets = [UInt8](repeating: 0, count: page)
+            #expect(pread(file, &octets, page, 0) == page)
+            return String(decoding: octets, as: UTF8.self)
+        }
+        let writer = LogWriter(descriptor: file)
+        // Without a thread of its own each line is written at once.
+        writer.close()
+        writer.write(String(repeating: "a", count: page - 3) + "\n")
+        writer.write("torn\n")
+        #expect(written().hasSuffix("a\nto"))
+        for _ in 0..<2 { writer.write("lost\n") }
+        lseek(file, 0, SEEK_SET)
+        writer.write("next\n")
+        #expect(written().hasPrefix("rn\nnext\n2 log lines were dropped: "))
+    }
+
     @Test func `the journal is known by its device and inode`() throws {
         let pipe = Pipe()
         let descriptor = pipe.fileHandleForWriting.fileDescriptor

@@ -35,15 +35,20 @@ struct ParentProxyTests {
     @Test(arguments: [
         ("10.1.2.3", true), ("11.1.2.3", false), ("[2001:db8::5]", true), ("[2001:db9::5]", false),
         ("192.0.2.7:8080", true), ("192.0.2.7", false), ("[fd00::1]:8080", true), ("[fd00::1]", false),
-        ("[fd00::2]", true), ("dot.test.", true), ("a.dot.test", true),
+        ("[fd00::2]", true), ("dot.test.", true), ("a.dot.test", true), ("sign.test:80", false),
     ])
     func `no_proxy has networks, addresses and ports`(authority: String, isDirect: Bool) throws {
-        let exempt = "10.0.0.0/8, 2001:db8::/32,192.0.2.7:8080,[fd00::1]:8080,fd00::2,dot.test,10.0.0.0/33"
+        let exempt =
+            "10.0.0.0/8, 2001:db8::/32,192.0.2.7:8080,[fd00::1]:8080,fd00::2,dot.test,10.0.0.0/33,sign.test:+80,10.0.0.0/+8"
         let fixture = try ConfigurationFixture(
             nil, environment: ["http_proxy": "http://proxy.test:8080", "no_proxy": exempt])
         let loaded = try fixture.loader.load()
         #expect(try parent("http://\(authority)/", loaded.settings) == (isDirect ? nil : "http://proxy.test:8080"))
-        #expect(loaded.notes == ["no_proxy: `10.0.0.0/33` is neither a host nor an address and is not looked at"])
+        #expect(
+            loaded.notes
+                == ["10.0.0.0/33", "sign.test:+80", "10.0.0.0/+8"].map {
+                    "no_proxy: `\($0)` is neither a host nor an address and is not looked at"
+                })
     }
 
     @Test func `an empty variable is none`() throws {

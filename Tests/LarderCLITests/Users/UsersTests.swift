@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Foundation
+import LarderIO
 import LarderSettings
 import Testing
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+package import Glibc
 
 /// Reads a whole file that must not be larger than a limit.
-enum BoundedFile {
-    enum Failure: Error, Equatable, CustomStringConvertible {
+package enum BoundedFile {
+    package enum Failure: Error, Equatable, CustomStringConvertible {
         case missing
         case denied
         case notAFile
@@ -13,18 +13,19 @@ enum BoundedFile {
         case tooLarge(limit: Int)
         case other(Int32)
 
-        var description: String {
+        package var description: String {
             switch self {
             case .missing: "there is no such file"
             case .denied: "this user may not read it"
             case .notAFile: "it is not a file"
             case .silent: "nobody writes to it"
-            case .tooLarge(let limit): "it is larger than \(Quantity.bytes(limit))"
+            case .tooLarge(let limit):
+                "it is larger than \(limit < 1 << 20 ? "\(limit >> 10) KiB" : "\(limit >> 20) MiB")"
             case .other(let code): String(cString: strerror(code))
             }
         }
 
-        init(code: Int32) {
+        package init(code: Int32) {
             switch code {
             case ENOENT, ENOTDIR: self = .missing
             case EACCES, EPERM: self = .denied
@@ -35,9 +36,11 @@ enum BoundedFile {
     }
 
     /// The kinds of file that a path may lead to.
-    enum Kind {
+    package enum Kind {
         /// A file alone. Anything else could make the reader wait, for ever.
         case regular
+        /// A file that Larder has made, and no link to another.
+        case own
         /// A pipe too (`--config /dev/stdin`), whose writer has a few seconds.
         case promptPipe
         /// Any file that the user of a command names, however long it takes.
@@ -45,16 +48,21 @@ enum BoundedFile {
     }
 
     /// The octets of the file at `path`.
-    static func read(_ path: String, limit: Int, _ kind: Kind = .any) throws(Failure) -> [UInt8] {
+    package static func read(_ path: String, limit: Int, _ kind: Kind = .any) throws(Failure) -> [UInt8] {
         try readWithStatus(path, limit: limit, kind).octets
     }
 
     /// The octets of the file, and whose it is.
-    static func readWithStatus(
+    package static func readWithStatus(
         _ path: String, limit: Int, _ kind: Kind
     ) throws(Failure) -> (octets: [UInt8], status: stat) {
         // A pipe is opened at once, even if nobody writes to it.
-        let way = if case .any = kind { Int32(0) } else { O_NONBLOCK }
+        let way =
+            switch kind {
+            case .any: Int32(0)
+            case .regular, .promptPipe: O_NONBLOCK
+            case .own: O_NONBLOCK | O_NOFOLLOW
+            }
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | way)
         guard descriptor >= 0 else { throw Failure(code: errno) }
         defer { close(descriptor) }
@@ -63,7 +71,7 @@ enum BoundedFile {
         let type = status.st_mode & S_IFMT
         guard type != S_IFDIR else { throw Failure(code: EISDIR) }
         switch kind {
-        case .regular where type != S_IFREG: throw .notAFile
+        case .regular where type != S_IFREG, .own where type != S_IFREG: throw .notAFile
         case .promptPipe where type == S_IFIFO || type == S_IFSOCK || type == S_IFCHR:
             return (try read(descriptor, limit: limit, patience: patience), status)
         default: return (try read(descriptor, limit: limit), status)
@@ -71,7 +79,7 @@ enum BoundedFile {
     }
 
     /// Whether there is something else than a file at the path.
-    static func isNoFile(_ path: String) -> Bool {
+    package static func isNoFile(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
     }
@@ -80,7 +88,7 @@ enum BoundedFile {
     private static let patience: Int32 = 5_000
 
     /// The octets of standard input.
-    static func readInput(limit: Int) throws(Failure) -> [UInt8] { try read(STDIN_FILENO, limit: limit) }
+    package static func readInput(limit: Int) throws(Failure) -> [UInt8] { try read(STDIN_FILENO, limit: limit) }
 
     /// - Parameter patience: how long it may be silent, in milliseconds; for ever without one.
     private static func read(
