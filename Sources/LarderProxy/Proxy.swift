@@ -303,6 +303,10 @@ package final class Proxy: Sendable {
     func releaseConnection(_ place: Admission.Place) {
         if admission.release(place) == 0 { endDrain() }
     }
+    /// A connection that was refused counted for a moment, in which the last other one may have closed.
+    func connectionWasRefused() {
+        if admission.count == 0 { endDrain() }
+    }
     func admitTunnel(limit: Int) -> Bool { tunnels.take(limit: limit) }
     func releaseTunnel() { tunnels.add(-1) }
 }

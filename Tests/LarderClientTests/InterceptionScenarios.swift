@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import LarderHTTP
 import LarderIO
 import LarderSettings
 import LarderTesting
+import LarderUpstream
 import Testing
 
 @testable import LarderProxy
@@ -287,6 +289,23 @@ struct InterceptionScenarios {
             }
             let again = try await scenario.tunnel(trusting: try Self.trust(scenario))
             #expect(try await Self.get(again, scenario, "/a").text == "/a")
+        }
+    }
+
+    @Test func `an origin that asked for a certificate is tried again after a reload`() async throws {
+        try await Self.run { scenario in
+            scenario.origin.answer(Self.fresh)
+            let interception = scenario.proxy.interception
+            let authority = try Authority(scenario.origin.authority, defaultPort: 443)
+            interception.noteRequest(by: Origin(scheme: .https, host: "127.0.0.1", port: scenario.origin.port))
+            let key = RetreatTable.Key(
+                client: "127.0.0.1", agent: "", lane: "", authority: try #require(authority))
+            #expect(interception.exception(for: key, now: scenario.proxy.monotonicNow) == .clientCertificate)
+            // There may be one for it now.
+            try await scenario.reload { _ in }
+            #expect(interception.exception(for: key, now: scenario.proxy.monotonicNow) == nil)
+            let client = try await scenario.tunnel(trusting: try Self.trust(scenario))
+            #expect(try await Self.get(client, scenario, "/a").text == "/a")
         }
     }
 

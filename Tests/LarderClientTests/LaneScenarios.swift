@@ -256,6 +256,31 @@ struct LaneScenarios {
         #expect(table.lane(lane.id) === lane)
     }
 
+    @Test func `a new lane is open, though all others record`() {
+        let table = LaneTable()
+        for number in 0..<LaneTable.limit {
+            var options = Lane.Options()
+            options.recordingUse = .record(Recording(name: "one"))
+            _ = table.open(options, at: Timestamp(nanoseconds: Int64(number)))
+        }
+        let lane = table.open(Lane.Options(), at: Timestamp(nanoseconds: 1_000))
+        #expect(table.all.count == LaneTable.limit)
+        #expect(table.lane(lane.id) === lane && !lane.isOver)
+    }
+
+    @Test func `a new lane of a user who has as many as others replaces one of the same user's`() {
+        let table = LaneTable()
+        func open(_ owner: UInt32, _ number: Int) -> Lane {
+            var options = Lane.Options()
+            options.owner = owner
+            return table.open(options, at: Timestamp(nanoseconds: Int64(number)))
+        }
+        let lanes = (0..<LaneTable.limit).map { open(UInt32($0 % 2), $0) }
+        let lane = open(1, LaneTable.limit)
+        #expect(table.lane(lane.id) === lane)
+        #expect(lanes.filter { $0.isOver }.map(\.id) == [lanes[1].id])
+    }
+
     @Test func `a user who opens many lanes closes none of another's`() {
         let table = LaneTable()
         func open(_ owner: UInt32, _ number: Int) -> Lane {

@@ -2,6 +2,7 @@
 import LarderProxy
 import LarderSettings
 import LarderTesting
+import LarderUpstream
 import Testing
 
 /// Clients that leave, or seem to.
@@ -148,6 +149,80 @@ struct LeavingScenarios {
             request.finish()
             try await eventually("it is counted") { scene.proxy.openConnections == 0 }
             #expect(scene.count(.error) == 0)
+        }
+    }
+
+    @Test func `a client that breaks off a stored response is no hit`() async throws {
+        try await Scenario.run(onDisk: true) { (scene) async throws in
+            let content = String(repeating: "octets; ", count: 2 << 20)
+            scene.origin.answer { _ in .ok("Cache-Control: max-age=60", content: content) }
+            // The load gives a busy disk a moment now and then, which passes by the scenario's clock.
+            let stored = try await scene.lettingTimePass(.milliseconds(1)) { try await scene.getStored("/a") }
+            #expect(stored.content.count == content.utf8.count)
+            // Takes the beginning, and no more than that.
+            let client = try await scene.client(isHeld: true)
+            try await client.get(scene.url("/a"))
+            try await eventually("the answer has begun") {
+                client.release()
+                client.hold()
+                return client.received > 0
+            }
+            await client.reset()
+            try await eventually("it is counted") { scene.count(.aborted) + scene.count(.hit) == 1 }
+            #expect(scene.count(.aborted) == 1)
+            #expect(scene.origin.seen.count == 1)
+        }
+    }
+
+    @Test func `a client of CONNECT that is gone keeps no place, however soon it went`() async throws {
+        try await Scenario.run({ settings, origin in
+            settings.upstream.parent = .proxy(ParentAddress(host: "127.0.0.1", port: origin.port))
+        }) { (scene) async throws in
+            for _ in 0..<4 {
+                let client = try await scene.client()
+                try await client.send("CONNECT x.test:443 HTTP/1.1", "Host: x.test:443")
+                await client.close()
+            }
+            try await eventually("the places are free") {
+                scene.count(.aborted) == 4 && scene.proxy.openConnections == 0 && scene.proxy.openTunnels == 0
+            }
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a client of CONNECT that ends only its own side gets its tunnel`(atOnce: Bool) async throws {
+        try await Scenario.run({ settings, origin in
+            settings.upstream.parent = .proxy(ParentAddress(host: "127.0.0.1", port: origin.port))
+        }) { (scene) async throws in
+            let client = try await scene.client()
+            try await client.send("CONNECT x.test:443 HTTP/1.1", "Host: x.test:443", content: "hello")
+            if atOnce { await client.shutdownWrite() }
+            let request = try await scene.origin.request()
+            if !atOnce { await client.shutdownWrite() }
+            #expect(try await client.head().startLine.hasPrefix("HTTP/1.1 100"))
+            try await request.write("HTTP/1.1 200 OK\r\n\r\nwelcome")
+            #expect(try await client.head().status == 200)
+            #expect(try await client.text(7) == "welcome")
+            #expect(try await request.wire.text(5) == "hello")
+            await request.close()
+            #expect(try await client.end() == .closed)
+        }
+    }
+
+    @Test(arguments: ["GET", "POST"])
+    func `a client that is gone keeps no place while its request is held back`(method: String) async throws {
+        try await Scenario.run({ settings, origin in
+            settings.timeouts.abandon = .zero
+            settings.add("api", at: origin.url("/")) { $0.configure { $0.decorate.delay = .seconds(30) } }
+        }) { (scene) async throws in
+            let client = try await scene.client()
+            try await client.send("\(method) \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 0")
+            try await eventually("it is being served") { scene.proxy.openConnections == 1 }
+            await client.close()
+            try await eventually("the place is free") {
+                scene.count(.aborted) == 1 && scene.proxy.openConnections == 0
+            }
+            #expect(scene.origin.seen.isEmpty)
         }
     }
 

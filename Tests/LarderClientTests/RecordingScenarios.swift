@@ -45,6 +45,34 @@ struct RecordingScenarios {
         }
     }
 
+    @Test func `a response that breaks off is left out, and counted`() async throws {
+        try await Scenario.run({ settings, _ in settings.timeouts.abandon = .zero }) { scenario in
+            let recording = Recording(name: "one")
+            let lane = Self.lane(scenario, .record(recording))
+            for isOrigin in [true, false] {
+                let client = try await scenario.client()
+                try await client.send(
+                    "GET \(scenario.url("/\(isOrigin)")) HTTP/1.1", "Host: \(scenario.origin.authority)", lane)
+                let request = try await scenario.origin.request()
+                try await request.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+                _ = try await client.head()
+                if isOrigin {
+                    await request.reset()
+                    _ = try await client.end()
+                } else {
+                    await client.close()
+                    _ = try await request.wire.end()
+                    request.finish()
+                }
+            }
+            // An answer of Larder's own is none of the origin's.
+            await scenario.origin.refuse()
+            #expect(try await Self.ask(scenario, lane, "GET /c").status == 502)
+            try await eventually("both are counted") { recording.omitted == 2 }
+            #expect(recording.count == 0)
+        }
+    }
+
     @Test func `whatever was asked is answered again in the same order, with the origin off`() async throws {
         try await Scenario.run { scenario in
             Self.answer(scenario)

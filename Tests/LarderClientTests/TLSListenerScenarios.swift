@@ -58,6 +58,20 @@ struct TLSListenerScenarios {
         }
     }
 
+    @Test func `a client that has too many connections over TLS is counted as one`() async throws {
+        try await Self.run {
+            $0.limits.clientConnections = 2
+            $0.limits.reservedConnections = 0
+        } _: { scenario, files in
+            for _ in 0..<scenario.proxy.configuration.settings.limits.connectionsOfClient {
+                _ = try await Self.client(scenario, files)
+            }
+            await #expect(throws: IOError.self) { try await Self.client(scenario, files) }
+            #expect(scenario.count(.connectionsRefusedByClient) == 1)
+            #expect(scenario.count(.connectionsRefused) == 1)
+        }
+    }
+
     @Test func `all ways in are there over TLS`() async throws {
         try await Self.run { scenario, files in
             let client = try await Self.client(scenario, files)

@@ -82,10 +82,14 @@ package final class Registry: Sendable {
 
     /// Says what a Resource's variants take now, and makes room when that is too much. Nothing happens for a
     /// Resource that was dropped in the meantime.
-    package func charge(_ resource: Resource, content bytes: Int) {
+    ///
+    /// - Parameter content: the octets that count; by default those that it has. They are looked up under the lock: of two
+    ///   that charge at once, the last one knows all.
+    package func charge(_ resource: Resource, content: Int? = nil) {
         let least = Registry.overhead + resource.key.bytes.count
         let (difference, keeping) = shards[Registry.shard(resource.key.hash)].withLock { shard -> (Int, Int) in
             guard let place = shard.find(resource.key), shard.queue[place].resource === resource else { return (0, 0) }
+            let bytes = content ?? resource.memory.cost
             let kept = shard.queue.cost(at: place) > least ? 1 : 0
             return (shard.queue.charge(place, cost: least + bytes, isBlank: bytes == 0), (bytes > 0 ? 1 : 0) - kept)
         }

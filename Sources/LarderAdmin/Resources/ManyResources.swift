@@ -207,7 +207,7 @@ struct ManyResources {
             guard !resource.memory.removeVariants(where: { selection.accepts($0.stored) }).isEmpty else {
                 return false
             }
-            proxy.registry.charge(resource, content: resource.memory.cost)
+            proxy.registry.charge(resource)
             return true
         }
         proxy.invalidations.invalidate([.group(group, origin: origin)])

@@ -257,7 +257,7 @@ extension Load {
     /// Applies a configuration that was loaded meanwhile to the stored response.
     private func landed() {
         judgeAgain(after: policy)
-        context.registry.charge(resource, content: resource.memory.cost)
+        context.registry.charge(resource)
     }
 
     private func removeFromStore(_ stored: StoredResponse) {

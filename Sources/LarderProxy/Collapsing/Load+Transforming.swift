@@ -139,7 +139,7 @@ extension Load {
             }
             judgeAgain(after: policy)
             diskTier?.removeReplaced(replaced, by: variant, of: resource, service: service)
-            context.registry.charge(resource, content: memory.cost)
+            context.registry.charge(resource)
             noteStored(stored, variant, after: predecessor)
             noteAhead(variant)
         } else if isSuperseded(stored) {
@@ -209,7 +209,7 @@ extension Load {
                     context.diskTier?.keepRendition(of: remade, resource, service: service)
                 }
                 ownCaches?.write(made, of: stored)
-                context.registry.charge(resource, content: memory.cost)
+                context.registry.charge(resource)
             }
         } else {
             _ = memory.replace(variant, by: variant.under(fingerprint: configuration.fingerprint))

@@ -101,7 +101,7 @@ extension Load {
         let memory = resource.memory
         let fresh = variant.with(stored, via: ProxyConfiguration.via, freshenedBy: update)
         guard memory.replace(variant, by: fresh, since: listed.mark) else { return nil }
-        context.registry.charge(resource, content: memory.cost)
+        context.registry.charge(resource)
         context.diskTier?.update(fresh, of: resource, service: service, policy: policy)
         ownCaches?.freshen(by: update, at: times.response)
         noteAhead(fresh)

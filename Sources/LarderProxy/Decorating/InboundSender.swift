@@ -125,8 +125,10 @@ final class InboundSender {
     }
 
     private func wait(_ duration: Duration, _ request: UpstreamRequest) async throws {
-        await context.sleep(for: duration)
-        if request.abort.isAborted { throw ClientGone() }
+        let pause = Pause(on: context.loop)
+        request.abort.onAbortOfWhole { pause.end() }
+        defer { request.abort.onAbortOfWhole(nil) }
+        guard await pause.wait(for: duration) else { throw ClientGone() }
     }
 
     private func attemptOnce(

@@ -52,7 +52,7 @@ final class LoopEvents {
         byNumber[topic.hubTopic.number] = nil
         topic.resource?.memory.removeObserver()
         if let mailbox { proxy.events.leave(topic.hubTopic, mailbox) }
-        if topic.subject.requests != nil { proxy.requests.ignore(at: loop.monotonicHere()) }
+        if topic.subject.requests != nil { proxy.requests.ignore() }
         if topics.isEmpty {
             mailbox = nil
             heartbeat?.cancel()

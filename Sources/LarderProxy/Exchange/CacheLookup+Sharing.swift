@@ -120,7 +120,7 @@ private struct SharedReading: ExchangeStep {
             return nil
         }
         diskTier?.removeReplaced(replaced, by: variant, of: resource, service: service)
-        context.chargeRegistry(for: resource)
+        context.registry.charge(resource)
         return variant
     }
 
@@ -130,7 +130,7 @@ private struct SharedReading: ExchangeStep {
         guard held?.stored.isPartial ?? true,
             memory.landPart(variant, replacing: held, since: mark)
         else { return nil }
-        context.chargeRegistry(for: lookup.resource)
+        context.registry.charge(lookup.resource)
         return variant
     }
 }

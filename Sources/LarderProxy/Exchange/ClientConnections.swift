@@ -92,20 +92,32 @@ final class ClientConnections: LoopClients {
     /// Its first request has often arrived already. A client with a cached reply needs no task, and one that sends no
     /// other request needs no connection object either.
     func accept(_ stream: ByteStream, isAdminOnly: Bool, isForLanes: Bool = false) {
-        guard context.configuration.allows(stream.peerAddress) else { return turnAway(stream, .clientNotAllowed) }
-        let peer = stream.peerAddress
         let place: Admission.Place
+        do throws(Problem) {
+            place = try admit(stream, isOperator: isAdminOnly || stream.peerAddress.isUnix && !isForLanes)
+        } catch {
+            return turnAway(stream, error)
+        }
+        begin(on: stream, at: place, isAdminOnly: isAdminOnly, isForLanes: isForLanes)
+    }
+
+    /// A place for an accepted connection.
+    private func admit(_ stream: ByteStream, isOperator: Bool = false) throws(Problem) -> Admission.Place {
+        let refusal: Problem
+        guard context.configuration.allows(stream.peerAddress) else { throw .clientNotAllowed }
         switch context.proxy.admission.admit(
-            peer, isOperator: isAdminOnly || peer.isUnix && !isForLanes, limits: context.configuration.settings.limits)
+            stream.peerAddress, isOperator: isOperator, limits: context.configuration.settings.limits)
         {
-        case .admitted(let its): place = its
-        case .full: return turnAway(stream, .connectionLimit)
+        case .admitted(let place):
+            context.counters.add(.connectionsAccepted)
+            return place
+        case .full: refusal = .connectionLimit
         case .tooMany:
             context.counters.add(.connectionsRefusedByClient)
-            return turnAway(stream, .clientConnectionLimit)
+            refusal = .clientConnectionLimit
         }
-        context.counters.add(.connectionsAccepted)
-        begin(on: stream, at: place, isAdminOnly: isAdminOnly, isForLanes: isForLanes)
+        context.proxy.connectionWasRefused()
+        throw refusal
     }
 
     private func begin(on stream: ByteStream, at place: Admission.Place, isAdminOnly: Bool, isForLanes: Bool = false) {
@@ -136,18 +148,8 @@ final class ClientConnections: LoopClients {
     /// Serves an accepted connection over TLS. The handshake has the deadline of a request head; a refused client gets
     /// no message, as it could not read it.
     private func acceptOverTLS(_ stream: ByteStream) {
-        let peer = stream.peerAddress
-        guard let tls = context.configuration.tls, context.configuration.allows(peer),
-            case .admitted(let place) = context.proxy.admission.admit(
-                peer, isOperator: false, limits: context.configuration.settings.limits)
-        else {
-            context.counters.add(.connectionsRefused)
-            return stream.close()
-        }
-        context.counters.add(.connectionsAccepted)
-        let number = nextHandshake
-        nextHandshake += 1
-        handshakes[number] = stream
+        guard let tls = context.configuration.tls, let place = try? admit(stream) else { return close(stream) }
+        let number = listHandshake(stream)
         stream.setDeadline(after: context.configuration.settings.timeouts.head)
         let authorities = context.configuration.clientAuthorities
         // Holds: the streams of handshakes are its own.
@@ -171,12 +173,30 @@ final class ClientConnections: LoopClients {
     private func agreed(
         _ isAgreed: Bool, _ authorities: String?, _ handshake: Int, _ stream: ByteStream, _ place: Admission.Place
     ) {
+        let isAgreed = isAgreed && authorities == context.configuration.clientAuthorities
+        if end(handshake, stream, at: place, isAgreed) { begin(on: stream, at: place, isAdminOnly: false) }
+    }
+
+    /// Lists a connection that has to agree first. `end` must follow.
+    private func listHandshake(_ stream: ByteStream) -> Int {
+        nextHandshake += 1
+        handshakes[nextHandshake] = stream
+        return nextHandshake
+    }
+
+    /// True where it is a connection from now on.
+    private func end(_ handshake: Int, _ stream: ByteStream, at place: Admission.Place, _ isAgreed: Bool) -> Bool {
         handshakes[handshake] = nil
-        guard isAgreed, authorities == context.configuration.clientAuthorities, stream.isOpen else {
-            stream.close()
-            return countClosed(place)
-        }
-        begin(on: stream, at: place, isAdminOnly: false)
+        if isAgreed, stream.isOpen { return true }
+        stream.close()
+        countClosed(place)
+        return false
+    }
+
+    /// Closes a connection without a word.
+    private func close(_ stream: ByteStream) {
+        context.counters.add(.connectionsRefused)
+        stream.close()
     }
 
     /// Opens a port on loopback whose clients all belong to `lane`, and to one user. It closes with the lane.
@@ -195,25 +215,12 @@ final class ClientConnections: LoopClients {
 
     /// Other users of this machine can connect to the port, and are closed at once.
     private func acceptAtDoor(_ stream: ByteStream, _ lane: Lane, _ user: UInt32) {
-        guard !lane.isOver,
-            case .admitted(let place) = context.proxy.admission.admit(
-                stream.peerAddress, isOperator: false, limits: context.configuration.settings.limits)
-        else {
-            context.counters.add(.connectionsRefused)
-            return stream.close()
-        }
-        context.counters.add(.connectionsAccepted)
-        let number = nextHandshake
-        nextHandshake += 1
-        handshakes[number] = stream
+        guard !lane.isOver, let place = try? admit(stream) else { return close(stream) }
+        let number = listHandshake(stream)
         let (client, ours) = (stream.peerAddress, stream.localAddress)
         context.spawn {
             let owner = try? await self.context.proxy.walkers.run { SocketOwner.user(of: client, to: ours) }
-            self.handshakes[number] = nil
-            guard owner == user, stream.isOpen else {
-                stream.close()
-                return self.countClosed(place)
-            }
+            guard self.end(number, stream, at: place, owner == user) else { return }
             let connection = DownstreamConnection(
                 stream: stream, client: self.client(on: stream, isAdminOnly: false).0, place: place, kind: nil,
                 clients: self)

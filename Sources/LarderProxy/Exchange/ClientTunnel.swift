@@ -44,8 +44,8 @@ struct ClientTunnel: ExchangeStep {
         let parent = router.table.unclaimed.parent(try TargetURI("https://\(key.authority)/"))
         let (network, reachesMachine) = (request.network, router.tunnelsToLoopback)
         let abort = UpstreamAbort()
-        stream.onPeerClosed = { abort.abort() }
-        defer { stream.onPeerClosed = nil }
+        defer { watch.stop() }
+        try watch.start(whileAwaiting: .origin(abort))
         do {
             return try await context.upstream.connectTunnel(
                 to: key.authority, parent: parent, abort: abort,

@@ -15,7 +15,7 @@ enum Awaited {
     /// A load run by this exchange's task.
     case led(Load)
     /// The time of the next octets of a replay.
-    case pause(ReplayPause)
+    case pause(Pause)
 }
 
 /// Watches a client while its response is awaited.

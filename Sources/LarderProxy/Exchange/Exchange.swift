@@ -212,13 +212,11 @@ final class Exchange {
         switch error {
         case let error as Problem: problem = error
         case let error as ParseError: problem = .malformed(error)
-        case is ClientGone:
+        // Those of origins are errors of upstream.
+        case is ClientGone, is IOError:
             // An event stream ends when its client leaves.
             noteDeparture()
             writer.isPersistent = false
-            resetIfCut()
-            throw error
-        case let error as IOError:
             resetIfCut()
             throw error
         default: problem = Problem(upstream: error, place: uri.isEmpty ? "the origin" : uri.authority)

@@ -73,7 +73,7 @@ extension Forwarding {
             case .updated(let stored), .stale(let stored, _), .confirmed(let stored, _, _):
                 let changed = variant.with(stored, via: ProxyConfiguration.via)
                 guard resource.memory.replace(variant, by: changed, since: mark) else { continue }
-                context.chargeRegistry(for: resource)
+                context.registry.charge(resource)
                 context.diskTier?.update(changed, of: resource, service: service, policy: policy)
                 if stored.standing == .asReceived { own?.freshen(by: update, at: now) } else { own?.expire() }
                 lookup.share(changed)

@@ -11,34 +11,30 @@ struct LaneRecording: ExchangeStep {
 
     /// Answers from the lane's replay; prepares its recording. True when the request has been answered.
     func consult(_ use: Lane.RecordingUse) async throws -> Bool {
-        var octets: [UInt8] = []
-        if let content = request.content, !request.traits.wantsUpgrade {
-            guard let read = try await content.readAhead(upTo: Recording.contentLimit) else {
+        var content: [ContentChunk] = []
+        if let received = request.content, !request.traits.wantsUpgrade {
+            guard let read = try await received.readAhead(upTo: Recording.contentLimit) else {
                 guard case .record(let recording) = use else {
                     if case .replay(let replay) = use {
                         replay.noteLack(of: request.head.method.token, request.uri.string)
                     }
-                    throw content.hasNoRoom ? Problem.tooMuchToLookUp : .notRecorded(request.uri.string)
+                    throw received.hasNoRoom ? Problem.tooMuchToLookUp : .notRecorded(request.uri.string)
                 }
                 recording.omit()
                 return false
             }
-            octets = read.flatMap(\.bytes)
+            content = read
         }
         switch use {
         case .record(let recording):
-            guard !request.traits.wantsUpgrade else {
+            guard !request.traits.wantsUpgrade, let draft = await draft(content) else {
                 recording.omit()
                 return false
             }
-            writer.recorder = ExchangeRecorder(
-                recording,
-                RecordedExchange(
-                    method: request.head.method.token, url: request.uri.string, requestFields: recordedFields,
-                    requestContent: octets, began: context.now()))
+            writer.recorder = ExchangeRecorder(recording, draft.exchange, as: draft.key)
             return false
         case .replay(let replay):
-            guard let found = request.traits.wantsUpgrade ? nil : try await answer(replay, octets) else {
+            guard let found = request.traits.wantsUpgrade ? nil : try await answer(replay, content) else {
                 replay.noteLack(of: request.head.method.token, request.uri.string)
                 throw Problem.notRecorded(request.uri.string)
             }
@@ -47,16 +43,34 @@ struct LaneRecording: ExchangeStep {
         }
     }
 
-    /// Looks the request up in the replay: content is searched for secrets on another thread, as there may be much more
-    /// of it once it is decoded.
-    private func answer(_ replay: Replay, _ content: [UInt8]) async throws -> RecordedExchange? {
+    /// The request as it is recorded; nil where too many others wait for that.
+    private func draft(_ content: [ContentChunk]) async -> (exchange: RecordedExchange, key: RecordingKey)? {
+        let (method, url, fields) = (request.head.method.token, request.uri.string, recordedFields)
+        let began = context.now()
+        return try? await apart(content) { octets in
+            let exchange = RecordedExchange(
+                method: method, url: url, requestFields: fields, requestContent: octets, began: began)
+            return (exchange, exchange.key)
+        }
+    }
+
+    /// Looks the request up in the replay: content is searched for secrets, and there may be much more of it once it is
+    /// decoded.
+    private func answer(_ replay: Replay, _ content: [ContentChunk]) async throws -> RecordedExchange? {
         let (method, url, fields) = (request.head.method.token, request.uri.string, request.head.fields)
-        guard !content.isEmpty else { return replay.answer(to: method, url, fields, content: content) }
         do {
-            return try await context.proxy.readers().run { replay.answer(to: method, url, fields, content: content) }
+            return try await apart(content) { replay.answer(to: method, url, fields, content: $0) }
         } catch {
             throw Problem.tooMuchToLookUp
         }
+    }
+
+    /// Joins content and does something with it on another thread: each takes a while for much of it.
+    private func apart<Result: Sendable>(
+        _ content: [ContentChunk], _ body: @Sendable @escaping ([UInt8]) -> Result
+    ) async throws -> Result {
+        guard !content.isEmpty else { return body([]) }
+        return try await context.proxy.readers().run { body(content.flatMap(\.bytes)) }
     }
 
     /// The client's fields, without credentials.

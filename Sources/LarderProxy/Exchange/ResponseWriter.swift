@@ -231,7 +231,8 @@ final class ResponseWriter {
 
     private func beginResponse() async throws {
         if let content = request.content, !content.goesOn { await content.stop() }
-        recorder?.take(head: out, hasContent: delivery != .none)
+        // An error response made by Larder is not the origin's.
+        if record.problem == nil { recorder?.take(head: out, hasContent: delivery != .none) }
         hasResponded = true
         if !interims.owesNothing { out = interims.takeOwed() + out }
     }
@@ -265,7 +266,6 @@ final class ResponseWriter {
     func finishRecording() {
         guard let recorder else { return }
         self.recorder = nil
-        // An error response made by Larder is not the origin's.
         guard hasResponded, record.problem == nil else { return }
         recorder.finish(record.status, after: .nanoseconds(context.loop.time.monotonic() - record.startedAt))
     }

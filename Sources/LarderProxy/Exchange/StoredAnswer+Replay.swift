@@ -13,7 +13,7 @@ extension StoredAnswer {
     /// become due meanwhile as fast as it takes them.
     func replay(_ cursor: ContentCursor, _ pace: StreamPace) async throws {
         guard writer.delivery != .none else { return try await writer.sendHead() }
-        let pause = ReplayPause(on: context.loop)
+        let pause = Pause(on: context.loop)
         try watch.start(whileAwaiting: .pause(pause))
         defer { watch.stop() }
         let beganAt = context.loop.monotonicHere()
@@ -31,37 +31,5 @@ extension StoredAnswer {
             sent = step.end
         }
         try await send(cursor, sent..<cursor.length)
-    }
-}
-
-/// The wait between two parts of a replay, which ends when the client leaves. Confined to its loop.
-final class ReplayPause {
-    private let loop: EventLoop
-    private var timer: Timer?
-    private var waiting: UnsafeContinuation<Void, Never>?
-    private var isOver = false
-
-    init(on loop: EventLoop) { self.loop = loop }
-
-    /// False if the client has left.
-    func wait(for duration: Duration) async -> Bool {
-        guard !isOver else { return false }
-        await withUnsafeContinuation { continuation in
-            waiting = continuation
-            timer = loop.timerHere(after: duration) { self.wake() }
-        }
-        return !isOver
-    }
-
-    /// The client has left.
-    func end() {
-        isOver = true
-        timer?.cancel()
-        wake()
-    }
-
-    private func wake() {
-        timer = nil
-        waiting.take()?.resume()
     }
 }

@@ -236,7 +236,7 @@ extension StoredAnswer {
             isNew = true
             return await ContentRecoder(context.proxy, limit: context.memoryObjectLimit).make(coding, of: variant, uri)
         }
-        if isNew { context.chargeRegistry(for: lookup.resource) }
+        if isNew { context.registry.charge(lookup.resource) }
         return form
     }
 }

@@ -110,7 +110,7 @@ struct WrittenState {
             content: .memory(ContentChunk.coalesced(chunks), length: length), storedAt: began,
             via: ProxyConfiguration.via, isWritten: isOfRequest)
         if case .landed = resource.memory.land(variant, since: mark) {
-            context.registry.charge(resource, content: resource.memory.cost)
+            context.registry.charge(resource)
         }
     }
 }

@@ -140,8 +140,14 @@ package final class Interception: Sendable {
         }
     }
 
-    /// Clients that did not trust the authority are tried again: they may trust it by now.
-    package func forgetRefusals() { state.withLock { $0.retreats = RetreatTable() } }
+    /// Clients that did not trust the authority are tried again, as they may trust it by now, and so are origins that
+    /// asked for a certificate: there may be one for them.
+    package func forgetRefusals() {
+        state.withLock { state in
+            state.retreats = RetreatTable()
+            state.demanding = []
+        }
+    }
 
     /// Records that an origin requested a client certificate: only the client itself can have a valid one.
     package func noteRequest(by origin: Origin) {

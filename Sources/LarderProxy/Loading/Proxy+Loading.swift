@@ -64,7 +64,7 @@ private struct OperatorLoad {
         guard configuration.caches else { throw Problem.notCached(by: service.name) }
         if !resource.memory.snapshot.isStoreRead, context.diskTier != nil || configuration.hasOwnCaches {
             await context.readStored(resource, service, configuration)
-            registry.charge(resource, content: resource.memory.cost)
+            registry.charge(resource)
         }
         let snapshot = resource.memory.snapshot
         var head = head

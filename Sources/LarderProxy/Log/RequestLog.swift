@@ -60,7 +60,7 @@ package final class RequestLog: Sendable {
 
     /// Whether hits in memory are recorded too.
     @inline(__always)
-    func isWatched(at now: Int64) -> Bool { now < watchedUntil.load(ordering: .relaxed) }
+    func isWatched(at now: Int64) -> Bool { isHeard || now < watchedUntil.load(ordering: .relaxed) }
 
     /// An observer looks, and will again soon.
     package func look(at now: Int64) {
@@ -72,14 +72,9 @@ package final class RequestLog: Sendable {
     var isHeard: Bool { streams.load(ordering: .relaxed) > 0 }
 
     /// Adds a listener; `ignore` must follow.
-    func listen() {
-        streams.add(1, ordering: .relaxed)
-        watchedUntil.store(.max, ordering: .relaxed)
-    }
+    func listen() { streams.add(1, ordering: .relaxed) }
 
-    func ignore(at now: Int64) {
-        if streams.subtract(1, ordering: .relaxed).newValue == 0 { watchedUntil.store(now, ordering: .relaxed) }
-    }
+    func ignore() { streams.subtract(1, ordering: .relaxed) }
 
     // MARK: Noting
 

@@ -38,7 +38,7 @@ struct AheadLook {
         else { return nil }
         if !resource.memory.snapshot.isStoreRead, context.diskTier != nil || configuration.hasOwnCaches {
             await context.readStored(resource, service, configuration)
-            registry.charge(resource, content: resource.memory.cost)
+            registry.charge(resource)
         }
         let snapshot = resource.memory.snapshot
         let found = snapshot.variants.indices.lazy.compactMap { index -> (index: Int, fields: Fields)? in

@@ -242,7 +242,7 @@ private struct ProgramRequest {
     private func readStore(_ configuration: EffectiveConfiguration) async {
         guard !resource.memory.snapshot.isStoreRead else { return }
         await context.readStored(resource, service, configuration)
-        context.registry.charge(resource, content: resource.memory.cost)
+        context.registry.charge(resource)
     }
 
     /// The stored response for the program's request.

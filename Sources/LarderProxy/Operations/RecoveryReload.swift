@@ -41,12 +41,16 @@ final class RecoveryReload: Sendable {
                 if let proxy { self.begin(with: proxy.watchedInError, on: context, proxy) }
             }
         case .stopped, .networkLost:
-            let isFirst = state.withLock { state in
-                defer { state.isLooking = true }
-                return !state.isLooking
-            }
-            if isFirst { try? proxy.anyContext().execute { self.lookLater(on: $0) } }
+            if beginsLooking() { try? proxy.anyContext().execute { self.lookLater(on: $0) } }
         case .paused: break
+        }
+    }
+
+    /// False where somebody is looking already.
+    private func beginsLooking() -> Bool {
+        state.withLock { state in
+            defer { state.isLooking = true }
+            return !state.isLooking
         }
     }
 
@@ -64,9 +68,11 @@ final class RecoveryReload: Sendable {
     /// Sends one request to each origin in backoff with a due probe, if one of its resources is watched and in error.
     /// Ends when no resource waits for an origin.
     private func look(on context: LoopContext) {
-        guard let proxy = state.withLock({ $0.proxy }), proxy.phase == .serving, proxy.hasOriginsOutOfReach else {
-            return state.withLock { $0.isLooking = false }
-        }
+        // Before the origins are looked at: an event that comes after that begins anew.
+        state.withLock { $0.isLooking = false }
+        guard let proxy = state.withLock({ $0.proxy }), proxy.phase == .serving, proxy.hasOriginsOutOfReach,
+            beginsLooking()
+        else { return }
         var asked: Set<String> = []
         // Which of several is left to chance: one that is never answered must not be the only one that is asked for.
         for subject in proxy.watchedInError.shuffled()

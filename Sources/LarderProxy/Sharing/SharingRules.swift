@@ -86,7 +86,7 @@ struct SharingRules: Sendable {
         guard !flags.contains(.isPrivate) || isOwn else { return false }
         return !isForNobody && stored.standing == .asReceived
             && stored.requestMethod == .get && length <= limit && !stored.fields.contains(.setCookie)
-            && !stored.variance.selectors.contains { $0.value != nil && Credentials.isOne($0.name) }
+            && !stored.variance.isByCredential
             && (isOwn || !SharingRules.neededCredentials(stored) || SharingRules.isForAll(stored, despite: request))
     }
 

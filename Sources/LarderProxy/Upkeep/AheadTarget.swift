@@ -83,7 +83,9 @@ package enum AheadEligibility: Sendable, Equatable {
         }
         var fields: Fields = ["Accept": "*/*", "User-Agent": "larder/\(LarderVersion.current)"]
         for selector in stored.variance.selectors where !own.contains(selector.name) {
-            guard !Credentials.isOne(selector.name) || selector.value == nil else { return .ineligible(.credentials) }
+            guard !SecretName.isOne(field: selector.name) || selector.value == nil else {
+                return .ineligible(.credentials)
+            }
             fields.remove(selector.name)
             selector.value?.withUnsafeBytes { fields.append(selector.name, bytes: $0) }
         }

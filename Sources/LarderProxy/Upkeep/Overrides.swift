@@ -28,7 +28,7 @@ final class Overrides: Sendable {
             guard places.count < limit, octets <= registry.limit / 4 else { return false }
             guard resource.memory.override(with: variant, entity: entity, since: generation) else { return false }
             places[resource.key.compact] = variant.cost
-            registry.charge(resource, content: resource.memory.cost)
+            registry.charge(resource)
             return true
         }
     }

@@ -62,16 +62,21 @@ package final class Reloading: Sendable {
             let before = state.running
             let task = Task {
                 _ = await before?.value
-                return await read()
+                let attempt = await read()
+                // Here, as those who asked may go on in another order.
+                self.note(attempt)
+                return attempt
             }
             state.running = task
             return task
         }
-        guard let attempt = await task?.value else { return nil }
+        return await task?.value
+    }
+
+    private func note(_ attempt: Attempt) {
         state.withLock { state in
             state.latest = attempt
             if attempt.isAccepted { state.accepted += 1 } else { state.refused += 1 }
         }
-        return attempt
     }
 }

@@ -139,8 +139,12 @@ final class PasswordChecks<
                 // Others of the client may have been wrong since it was queued.
                 (state.checks[next.item], state.attempts.delay(of: next.client, at: now), self.pool(in: &state))
             }
-            guard let check, delay == nil else {
-                end(next.item, delay.map { .tooOften($0) } ?? .busy)
+            if let delay {
+                end(next.item, for: next.client, .tooOften(delay))
+                continue
+            }
+            guard let check else {
+                end(next.item, .busy)
                 continue
             }
             let isTaken = pool.submit {
@@ -168,6 +172,24 @@ final class PasswordChecks<
             return check.waiters.enumerated().map { index, waiter in
                 (waiter, self.outcome(outcome, of: waiter.attempt, isFirst: index == 0, in: &state, at: now))
             }
+        }
+        for (waiter, outcome) in told { waiter.tell(outcome) }
+    }
+
+    /// Ends the wait of one client for a comparison. Others that wait for it have attempts of their own: it is queued
+    /// again for the first of them.
+    private func end(_ digest: Digest, for client: Client, _ outcome: Outcome) {
+        let told = state.withLock { state -> [(Waiter, Outcome)] in
+            state.queue.ended()
+            guard var check = state.checks.removeValue(forKey: digest) else { return [] }
+            let others = check.waiters.filter { $0.attempt.client != client }
+            let own = check.waiters.filter { $0.attempt.client == client }.map { ($0, outcome) }
+            guard let first = others.first, state.queue.add(digest, of: first.attempt.client) else {
+                return own + others.map { ($0, .busy) }
+            }
+            check.waiters = others
+            state.checks[digest] = check
+            return own
         }
         for (waiter, outcome) in told { waiter.tell(outcome) }
     }

@@ -13,8 +13,8 @@ struct ExchangeRecorderTests {
 
     private func recorder(of recording: Recording, sending count: Int = 0) -> ExchangeRecorder {
         let content = [UInt8](repeating: 0x61, count: count)
-        let recorder = ExchangeRecorder(
-            recording, RecordedExchange(method: "POST", url: "http://a/", requestContent: content, status: 200))
+        let draft = RecordedExchange(method: "POST", url: "http://a/", requestContent: content, status: 200)
+        let recorder = ExchangeRecorder(recording, draft, as: draft.key)
         recorder.take(head: Self.head, hasContent: true)
         return recorder
     }
@@ -43,13 +43,15 @@ struct ExchangeRecorderTests {
         first?.finish(200, after: .zero)
         #expect(recording.count == 1 && recording.exchanges[0].content.count == 40_000)
         #expect(!isEmpty(room, of: limit))
+        // One that breaks off is left out.
         first = recorder(of: recording, sending: 20_000)
         first = nil
+        #expect(recording.omitted == 2)
         #expect(room.take(limit - recording.octets))
         room.giveBack(limit - recording.octets)
         // One whose request is too long is left out.
         recorder(of: recording, sending: limit).finish(200, after: .zero)
-        #expect(recording.omitted == 2)
+        #expect(recording.omitted == 3)
     }
 
     @Test func `a recording gives its room back`() {

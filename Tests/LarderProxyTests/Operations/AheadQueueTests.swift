@@ -225,6 +225,9 @@ struct AheadQueueTests {
         #expect(decision(.variant(fields: ["Vary": "*"])) == .ineligible(.notRepeatable))
         #expect(
             decision(.variant(fields: ["Vary": "Cookie"], request: ["Cookie": "a=b"])) == .ineligible(.credentials))
+        #expect(
+            decision(.variant(fields: ["Vary": "X-Access-Code"], request: ["X-Access-Code": "12345"]))
+                == .ineligible(.credentials))
         let german: Fields = [
             "User-Agent": "larder/\(LarderVersion.current)", "Accept": "text/html", "Accept-Language": "de",
         ]

@@ -203,6 +203,32 @@ struct PasswordChecksTests {
         #expect(gate.begun == 2)
     }
 
+    @Test func `the limit of one client is none of another's that sent the same`() async {
+        let time = ManualTime()
+        let once = Checks.Attempts.Rate(burst: 1, interval: 6_000_000_000)
+        let checks = Checks(threads: 1, limit: 64, names: once, clients: once, time: time)
+        let gate = Gate()
+        let (wrong, same) = (attempt(1, of: "a", name: "x"), attempt(2, of: "a"))
+        let others = ["b", "c"].map { attempt(2, of: $0) }
+        // An attempt is counted when it begins to wait.
+        func waits(_ attempt: Checks.Attempt) async {
+            while checks.wait(of: attempt, at: time.monotonic()) == nil { await Task.yield() }
+        }
+        async let first = checks.check(wrong, gate.compare(false))
+        await waits(wrong)
+        async let second = checks.check(same, gate.compare(true))
+        await waits(same)
+        async let third = checks.check(others[0], gate.compare(true))
+        await waits(others[0])
+        async let fourth = checks.check(others[1], gate.compare(true))
+        await waits(others[1])
+        gate.open()
+        #expect(await first == .lastWrong)
+        #expect(await second == .tooOften(6_000_000_000))
+        let outcomes = await [third, fourth]
+        #expect(outcomes == [.right, .right])
+    }
+
     @Test func `nobody waits any more once it is closed`() async {
         let checks = Checks(threads: 1, limit: 64, time: ManualTime())
         let gate = Gate()

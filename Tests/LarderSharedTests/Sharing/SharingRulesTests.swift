@@ -163,6 +163,10 @@ struct SharingRulesTests {
         let fields: Fields = ["Cache-Control": "public, max-age=60", "Vary": "Authorization"]
         #expect(!isGiven(fields, request: ["Authorization": "x"]))
         #expect(isGiven(fields))
+        // Known by its words alone.
+        let coded: Fields = ["Cache-Control": "public, max-age=60", "Vary": "X-Access-Code"]
+        #expect(!isGiven(coded, request: ["X-Access-Code": "12345"]))
+        #expect(isGiven(coded))
         #expect(isGiven(["Cache-Control": "public, max-age=60", "Vary": "Accept"], request: ["Accept": "a/b"]))
     }
 

@@ -17,15 +17,18 @@ package final class LaneTable: Sendable {
     package func open(_ options: Lane.Options, at now: Timestamp) -> Lane {
         let lane = Lane(options, at: now)
         lanes.withLock { lanes in
-            lanes[lane.token] = lane
-            guard lanes.count > LaneTable.limit else { return }
+            // Before it is one of them: it may be the only one that does not record.
+            defer { lanes[lane.token] = lane }
+            guard lanes.count >= LaneTable.limit else { return }
             let byOwner = Dictionary(grouping: lanes) { $0.value.options.owner }
-            let most = byOwner.values.max { $0.count < $1.count } ?? []
+            func count(_ owner: UInt32?, _ its: [(key: String, value: Lane)]) -> Int {
+                its.count + (owner == options.owner ? 1 : 0)
+            }
+            let most = byOwner.max { count($0.key, $0.value) < count($1.key, $1.value) }?.value ?? []
             let oldest = most.min {
                 ($0.value.records ? 1 : 0, $0.value.counts.last) < ($1.value.records ? 1 : 0, $1.value.counts.last)
             }
-            guard let oldest else { return }
-            lanes.removeValue(forKey: oldest.key)?.end()
+            if let oldest { lanes.removeValue(forKey: oldest.key)?.end() }
         }
         return lane
     }

@@ -11,18 +11,25 @@ import LarderRules
 final class ExchangeRecorder {
     private let recording: Recording
     private var draft: RecordedExchange
+    private let key: RecordingKey
     private var hasHead = false
+    private var isFinished = false
     private var isTooLong = false
     /// The octets of content so far, for which the recording has room.
     private var reserved = 0
 
-    init(_ recording: Recording, _ draft: RecordedExchange) {
+    init(_ recording: Recording, _ draft: RecordedExchange, as key: RecordingKey) {
         self.recording = recording
         self.draft = draft
+        self.key = key
         if !reserve(draft.requestContent.count) { self.draft.requestContent = [] }
     }
 
-    deinit { recording.giveBack(reserved) }
+    deinit {
+        recording.giveBack(reserved)
+        // It broke off.
+        if hasHead, !isFinished { recording.omit() }
+    }
 
     private func reserve(_ octets: Int) -> Bool {
         isTooLong = isTooLong || !recording.reserve(octets)
@@ -71,11 +78,12 @@ final class ExchangeRecorder {
 
     /// The response was sent completely.
     func finish(_ status: Status, after duration: Duration) {
+        isFinished = true
         guard hasHead, status.rawValue >= 200, !isTooLong else { return recording.omit() }
         draft.status = status
         draft.duration = duration
         recording.giveBack(reserved)
         reserved = 0
-        recording.add(draft)
+        recording.add(draft, as: key)
     }
 }

@@ -44,8 +44,10 @@ package final class Recording: Sendable {
     deinit { room?.giveBack(state.withLock { $0.octets }) }
 
     /// Adds an exchange. If there is no room for it, it is counted among the omitted.
-    package func add(_ exchange: RecordedExchange) {
-        let key = exchange.key
+    ///
+    /// - Parameter key: its own, if known: that takes a while for long content.
+    package func add(_ exchange: RecordedExchange, as key: RecordingKey? = nil) {
+        let key = key ?? exchange.key
         state.withLock { state in
             guard state.octets + exchange.size <= Recording.limit,
                 state.values + exchange.valueCount <= valueLimit, room?.take(exchange.size) ?? true
