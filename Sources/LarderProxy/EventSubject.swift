@@ -61,9 +61,7 @@ package struct EventSubject: Sendable {
     /// watched. nil for a pattern.
     func resource(in registry: Registry) -> Resource? {
         guard case .resource(let subject) = scope else { return nil }
-        return registry.resource(for: subject.key(in: .shared)) { key in
-            subject.service.makeResource(key: key, partition: .shared, url: subject.uri)
-        }
+        return subject.resource(in: .shared, of: registry)
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Larder
 
 extension Proxy {
     static var processorCount: Int { max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
@@ -26,4 +27,10 @@ extension Proxy {
         let numbered = requests.add(note)
         if requests.isHeard { events.tell(numbered) }
     }
+}
+
+extension Proxy {
+    /// How much content is buffered for one client at a time: a quarter of the memory tier for all of them together,
+    /// within sensible bounds.
+    var pieceSize: Int { max(16 << 10, min(256 << 10, registry.limit / 4 / max(1, openConnections))) }
 }

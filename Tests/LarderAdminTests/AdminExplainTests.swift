@@ -232,8 +232,8 @@ struct AdminExplainTests {
             advice: "Add the port to `tunnels.ports` in Larder's configuration if it should be.")
         let explanation =
             isAllowed
-            ? Explanation(tunnelTo: "api.github.com:443", .success("api.github.com:443"))
-            : Explanation(tunnelTo: "mail.example:25", .failure(refusal))
+            ? Explanation(of: "api.github.com:443", .connect, .success("api.github.com:443"))
+            : Explanation(of: "mail.example:25", .connect, .failure(refusal))
         try check(explanation.text, name)
     }
 

@@ -22,7 +22,7 @@ extension Explanation {
             let route = proxy.tunnel(to: url)
             let verdict = (try? route.get()).flatMap { try? Authority($0, defaultPort: 443) }
                 .map { proxy.configuration.interception.verdict(on: $0) }
-            self.init(tunnelTo: url, route, opens: verdict == .open && proxy.interception.authority != nil)
+            self.init(of: url, .connect, route, opens: verdict == .open && proxy.interception.authority != nil)
             return
         }
         let subject = try proxy.subject(of: url)
@@ -54,11 +54,6 @@ extension Explanation {
                 head, service: service.base == nil ? nil : service.name, allowed: allowed)
         else { return nil }
         return problem
-    }
-
-    /// A request for a tunnel to `target`.
-    init(tunnelTo target: String, _ route: Result<String, Problem>, opens: Bool = false) {
-        self.init(of: target, .connect, route, opens: opens)
     }
 
     /// A tunnel, or a request that is refused before any lookup.

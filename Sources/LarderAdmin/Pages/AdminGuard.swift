@@ -49,17 +49,17 @@ struct AdminGuard {
         if request.isForLanes, isAboutLanes(request) { return .allowed }
         guard changes(request) else { return .allowed }
         guard mayChange(request) else {
-            var problem = Problem(
-                status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
-                detail: request.isForLanes
-                    ? "This socket is for opening lanes, and for reading."
-                    : request.fields.contains(.authorization)
-                        ? "The token in `Authorization` is not the admin token."
-                        : "Changing something over TCP needs the admin token.",
-                advice: "Use the `larder` command, which speaks over the Unix socket, or send "
-                    + "`Authorization: Bearer <admin.token>`.")
-            problem.fields["WWW-Authenticate"] = "Bearer realm=\"larder\""
-            return .refused(problem)
+            return .refused(
+                Problem(
+                    status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
+                    detail: request.isForLanes
+                        ? "This socket is for opening lanes, and for reading."
+                        : request.fields.contains(.authorization)
+                            ? "The token in `Authorization` is not the admin token."
+                            : "Changing something over TCP needs the admin token.",
+                    advice: "Use the `larder` command, which speaks over the Unix socket, or send "
+                        + "`Authorization: Bearer <admin.token>`.",
+                    fields: ["WWW-Authenticate": "Bearer realm=\"larder\""]))
         }
         return .allowed
     }

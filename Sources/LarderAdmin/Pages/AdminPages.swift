@@ -142,20 +142,16 @@ extension Problem {
     }
 
     static func wrongMethod(_ method: Method, allowed: String) -> Problem {
-        var problem = Problem(
+        Problem(
             status: 405, title: "Method not allowed", proxyError: .httpRequestError,
-            detail: "\(method) has no meaning here.", advice: "Use one of \(allowed).")
-        problem.fields[.allow] = allowed
-        return problem
+            detail: "\(method) has no meaning here.", advice: "Use one of \(allowed).",
+            fields: ["Allow": allowed])
     }
 
-    static let notReady: Problem = {
-        var problem = Problem(
-            status: 503, title: "Not ready", proxyError: .destinationUnavailable,
-            detail: "Larder is starting or stopping.", advice: "Ask again in a moment.")
-        problem.fields[.retryAfter] = "1"
-        return problem
-    }()
+    static let notReady = Problem(
+        status: 503, title: "Not ready", proxyError: .destinationUnavailable,
+        detail: "Larder is starting or stopping.", advice: "Ask again in a moment.",
+        fields: ["Retry-After": "1"])
 
     static func failed(_ error: any Error) -> Problem {
         if let error = error as? IOError, error.code == .overloaded {

@@ -81,14 +81,19 @@ extension ChangeNotifier {
             state.hashers = pool
             return pool
         }
-        let digester = Digester()
+        // Confined: to one job at a time, each of which is waited for.
+        let hashing = Confined(ContentDigest.Hashing())
         var offset: Int64 = 0
         while offset < cursor.length {
             guard let chunks = try? await cursor.read(at: offset, count: 256 << 10) else { return nil }
             offset += chunks.reduce(0) { $0 + Int64($1.count) }
-            guard (try? await pool.run { digester.update(chunks) }) != nil else { return nil }
+            do {
+                try await pool.run { for chunk in chunks { chunk.withBytes { hashing.value.update($0) } } }
+            } catch {
+                return nil
+            }
         }
-        return digester.finish()
+        return hashing.value.finish().hexadecimal
     }
 
     // MARK: Telling
@@ -163,16 +168,4 @@ extension ChangeNotifier {
             return pool
         }
     }
-}
-
-/// Computes one digest, a part after the other.
-// @unchecked: used by one job or task at a time, each of which waits for the one before.
-private final class Digester: @unchecked Sendable {
-    private let hashing = ContentDigest.Hashing()
-
-    func update(_ chunks: [ContentChunk]) {
-        for chunk in chunks { chunk.withBytes { hashing.update($0) } }
-    }
-
-    func finish() -> String { hashing.finish().hexadecimal }
 }

@@ -254,9 +254,18 @@ final class ClientRequest {
     }
 
     /// Releases the place.
-    func releaseOriginPlace() {
-        guard hasOriginPlace, case .ordinary(let client) = connection.admission else { return }
-        hasOriginPlace = false
-        context.proxy.admission.originRequests.release(client)
+    func releaseOriginPlace() { passOnOriginPlace()?() }
+}
+
+extension ClientRequest {
+    /// The span begins with the request, so that whatever is sent for it is part of the trace.
+    func beginSpan() {
+        if let tracer = context.tracer { span = editHead { tracer.begin(&$0.fields) } }
+    }
+
+    /// The exchange waits for the load of another client's request.
+    func linkSpan(to load: ActiveLoad) {
+        guard let span, let leader = ReceivedTrace(load.request.fields).context, leader.isSampled else { return }
+        span.leader = leader
     }
 }

@@ -180,7 +180,7 @@ final class DownstreamConnection {
                     }
                 } catch {
                     context.counters.add(.malformedRequests)
-                    await exchange.refuse(error)
+                    await exchange.refuse(.malformed(error))
                     return false
                 }
                 if !isBegun {
@@ -201,7 +201,7 @@ final class DownstreamConnection {
                 buffer.wrote(count)
             } catch {
                 guard error.code == .timedOut, isBegun else { throw error }
-                await exchange.refuseSlowHead()
+                await exchange.refuse(.slowHead, lingers: false)
                 return false
             }
         }

@@ -59,18 +59,10 @@ final class Exchange {
         return writer.isPersistent
     }
 
-    /// Answers a head that could not be parsed; the connection closes afterwards.
-    func refuse(_ error: ParseError) async { await refuse(.malformed(error)) }
-
     /// Answers a client without examining its request; the connection closes afterwards.
-    func refuse(_ problem: Problem) async {
-        await refuse(problem, lingers: true)
-    }
-
-    /// Answers a client that did not finish its head in time.
-    func refuseSlowHead() async { await refuse(.slowHead, lingers: false) }
-
-    private func refuse(_ problem: Problem, lingers: Bool) async {
+    ///
+    /// - Parameter lingers: whether the client may still be sending.
+    func refuse(_ problem: Problem, lingers: Bool = true) async {
         // It may have fields of the request before.
         request.removeHead()
         begin()
@@ -284,4 +276,18 @@ final class Exchange {
         }
         context.proxy.note(RequestNote(self, at: context.now()))
     }
+}
+
+/// A step of an exchange, with the objects of the exchange that it uses.
+protocol ExchangeStep {
+    var exchange: Exchange { get }
+}
+
+extension ExchangeStep {
+    var request: ClientRequest { exchange.request }
+    var writer: ResponseWriter { exchange.writer }
+    var watch: ClientWatch { exchange.watch }
+    var context: LoopContext { exchange.context }
+    var stream: ByteStream { exchange.stream }
+    var connection: DownstreamConnection { exchange.connection }
 }

@@ -22,10 +22,8 @@ extension ResponseWriter {
         guard request.traits.version == .http11, interim.status != 100, interim.status != 101 else { return nil }
         var fields = interim.fields
         HopByHop.strip(&fields, for: .forwardResponse)
-        if request.form.isGateway, GatewayMapping.concerns(fields) {
-            let table = context.configuration.router.table
-            fields = request.mapped(fields, by: table.named(record.service) ?? table.unclaimed)
-        }
+        let table = context.configuration.router.table
+        fields = request.mapped(fields, by: table.named(record.service) ?? table.unclaimed)
         var message: [UInt8] = []
         PreparedHead.appendStatusLine(interim.status, to: &message)
         PreparedHead.append(fields, to: &message)

@@ -141,10 +141,7 @@ struct StoredAnswer: ExchangeStep {
         var fields = fields
         let total = completeLength.map(String.init) ?? "*"
         fields[.contentRange] = "bytes \(range.first)-\(range.last)/\(total)"
-        fields.remove(.contentDigest)
-        fields.remove(.contentMD5)
-        writer.startHead(status: 206, fields: fields)
-        writer.finishHead(length: range.count, use: use)
+        writePartialHead(fields, length: range.count)
         try await send(cursor, offset..<offset + range.count)
     }
 
@@ -152,15 +149,21 @@ struct StoredAnswer: ExchangeStep {
     private func send(_ cursor: ContentCursor, _ multipart: MultipartPlan, _ fields: Fields) async throws {
         var fields = fields
         fields[.contentType] = multipart.contentType
-        fields.remove(.contentDigest)
-        fields.remove(.contentMD5)
-        writer.startHead(status: 206, fields: fields)
-        writer.finishHead(length: multipart.contentLength, use: use)
+        writePartialHead(fields, length: multipart.contentLength)
         for part in multipart.parts {
             try await writer.sendContent([ContentChunk(part.head)])
             try await send(cursor, part.range.first..<part.range.last + 1)
         }
         try await writer.sendContent([ContentChunk(multipart.end)])
+    }
+
+    /// - Parameter fields: with digests, which are of the whole content.
+    private func writePartialHead(_ fields: Fields, length: Int64) {
+        var fields = fields
+        fields.remove(.contentDigest)
+        fields.remove(.contentMD5)
+        writer.startHead(status: 206, fields: fields)
+        writer.finishHead(length: length, use: use)
     }
 
     /// Sends octets of stored content, a chunk at a time, after the head.

@@ -56,9 +56,7 @@ private struct OperatorLoad {
         }
         let partition = service.partition(of: head.fields, for: subject.uri, from: network)
         let registry = context.registry
-        let resource = registry.resource(for: subject.key(in: partition)) { key in
-            service.makeResource(key: key, partition: partition, url: subject.uri)
-        }
+        let resource = subject.resource(in: partition, of: registry)
         let version = service.configurationVersion
         let configuration = service.configuration(for: resource)
         guard configuration.caches else { throw Problem.notCached(by: service.name) }

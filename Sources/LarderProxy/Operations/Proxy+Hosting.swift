@@ -121,7 +121,7 @@ extension Proxy {
         }
         for resource in failed {
             guard let uri = resource.url.target else { continue }
-            let subject = ResourceSubject(service: service, form: .forward, uri: uri, spelling: [])
+            let subject = ResourceSubject(service: service, uri: uri)
             let fields: Fields = ["Accept": "*/*", "User-Agent": "larder/\(LarderVersion.current)"]
             do {
                 _ = try await load(subject, fields: fields, onlyIfNeeded: true, from: .machine)

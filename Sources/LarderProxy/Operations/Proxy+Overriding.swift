@@ -41,9 +41,7 @@ extension Proxy {
             throw .overrideTooLarge(override.content.count, limit: limit)
         }
         let variant = variant(of: override, for: subject, configuration)
-        let resource = registry.resource(for: subject.key(in: partition)) { key in
-            service.makeResource(key: key, partition: partition, url: subject.uri)
-        }
+        let resource = subject.resource(in: partition, of: registry)
         guard overrides.place(variant, in: resource, of: registry) else { throw .tooManyOverrides }
         // A load that ended just before has written its response; those that end later are superseded.
         diskTier?.removeAll(of: resource, service: service, because: .superseded)

@@ -30,7 +30,7 @@ extension Proxy {
     /// The plan for such a client's request, by what is in memory; nil where no service has the Resource.
     package func plan(for resource: Resource, by snapshot: ResourceMemory.Snapshot) -> Plan? {
         guard let (service, uri) = place(of: resource) else { return nil }
-        let subject = ResourceSubject(service: service, form: .forward, uri: uri, spelling: [])
+        let subject = ResourceSubject(service: service, uri: uri)
         return plan(
             for: .ofProgram(uri), of: subject, service.configuration(for: resource), by: snapshot.candidates,
             failure: snapshot.failure, now: now)
@@ -51,7 +51,7 @@ extension Proxy {
         else { return false }
         let configuration = service.configuration(for: resource)
         guard configuration.caches, wire.content.count <= self.configuration.memoryObjectLimit else { return false }
-        let subject = ResourceSubject(service: service, form: .forward, uri: uri, spelling: [])
+        let subject = ResourceSubject(service: service, uri: uri)
         let variant = variant(of: Override(content: wire.content, type: type), for: subject, configuration)
         guard overrides.place(variant, in: resource, of: registry, entity: entity, since: generation) else {
             return false
@@ -128,7 +128,7 @@ private struct ProgramRequest {
         guard configuration.caches, service.allows(uri) else { return nil }
         await readStore(configuration)
         let memory = resource.memory
-        let subject = ResourceSubject(service: service, form: .forward, uri: uri, spelling: [])
+        let subject = ResourceSubject(service: service, uri: uri)
         func wish(onlyIfNeeded: Bool) -> LoadWish {
             LoadWish(
                 subject: subject, resource: resource, configuration: configuration, head: head, network: .machine,

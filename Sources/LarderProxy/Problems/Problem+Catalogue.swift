@@ -43,23 +43,17 @@ extension Problem {
             advice: "Add the host to the service's `allowHosts` if its resources may be there.")
     }
 
-    static let traceRefused: Problem = {
-        var problem = Problem(
-            status: 405, title: "Method not allowed", proxyError: .httpRequestDenied,
-            detail: "TRACE is not passed on: it would show credentials to whoever asks.",
-            advice: "Use GET with `Cache-Control: no-cache` to see what an origin answers.")
-        problem.fields[.allow] = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, CONNECT"
-        return problem
-    }()
+    static let traceRefused = Problem(
+        status: 405, title: "Method not allowed", proxyError: .httpRequestDenied,
+        detail: "TRACE is not passed on: it would show credentials to whoever asks.",
+        advice: "Use GET with `Cache-Control: no-cache` to see what an origin answers.",
+        fields: ["Allow": "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, CONNECT"])
 
     /// OPTIONS with `Max-Forwards: 0`: the answer of the last recipient.
-    static let lastHop: Problem = {
-        var problem = Problem(
-            status: 200, title: "OK", proxyError: .httpRequestDenied, detail: "Max-Forwards is 0: this is Larder.",
-            advice: "Leave Max-Forwards out to reach the origin.")
-        problem.fields[.allow] = traceRefused.fields[.allow]
-        return problem
-    }()
+    static let lastHop = Problem(
+        status: 200, title: "OK", proxyError: .httpRequestDenied, detail: "Max-Forwards is 0: this is Larder.",
+        advice: "Leave Max-Forwards out to reach the origin.",
+        fields: traceRefused.fields)
 
     static let ownContentTooLarge = Problem(
         status: 413, title: "Content too large", proxyError: .httpRequestError,
@@ -127,23 +121,17 @@ extension Problem {
         detail: "As many client connections are open as `limits.connections` allows.",
         advice: "Close some, or raise the limit.", closes: true)
 
-    static let clientConnectionLimit: Problem = {
-        var problem = Problem(
-            status: 429, title: "Too many connections", proxyError: .connectionLimitReached,
-            detail: "As many connections from this address are open as `limits.clientConnections` allows.",
-            advice: "Close some, or raise the limit.", closes: true)
-        problem.fields[.retryAfter] = "1"
-        return problem
-    }()
+    static let clientConnectionLimit = Problem(
+        status: 429, title: "Too many connections", proxyError: .connectionLimitReached,
+        detail: "As many connections from this address are open as `limits.clientConnections` allows.",
+        advice: "Close some, or raise the limit.",
+        fields: ["Retry-After": "1"], closes: true)
 
-    static let clientRequestLimit: Problem = {
-        var problem = Problem(
-            status: 429, title: "Too many requests", proxyError: .connectionLimitReached,
-            detail: "As many requests from this address wait for origins as `limits.clientRequests` allows.",
-            advice: "Send fewer at once, or raise the limit.")
-        problem.fields[.retryAfter] = "1"
-        return problem
-    }()
+    static let clientRequestLimit = Problem(
+        status: 429, title: "Too many requests", proxyError: .connectionLimitReached,
+        detail: "As many requests from this address wait for origins as `limits.clientRequests` allows.",
+        advice: "Send fewer at once, or raise the limit.",
+        fields: ["Retry-After": "1"])
 
     static let clientNotAllowed = Problem(
         status: 403, title: "Forbidden", proxyError: .httpRequestDenied,

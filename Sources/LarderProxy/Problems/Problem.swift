@@ -16,21 +16,22 @@ package struct Problem: Error, Sendable, Equatable {
     /// The next step for the reader.
     package var advice: String
     /// Fields required by the status, such as `Allow` or `Retry-After`.
-    package var fields = Fields()
+    package var fields: Fields
     /// Whether the connection must close, because the end of the request is unknown.
-    package var closes = false
+    package var closes: Bool
     /// Whether an origin was asked, or it was tried.
     var isOfOrigin = false
 
     package init(
         status: Status, title: String, proxyError: ProxyStatus.ErrorType, detail: String, advice: String,
-        closes: Bool = false
+        fields: Fields = [:], closes: Bool = false
     ) {
         self.status = status
         self.title = title
         self.proxyError = proxyError
         self.detail = detail
         self.advice = advice
+        self.fields = fields
         self.closes = closes
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Larder
 import LarderHTTP
 import LarderRules
 import LarderShared
@@ -84,7 +85,7 @@ final class SharedTurn {
         }
         if !isTaken {
             counters.add(.unwritten)
-            release()
+            _ = sharing.later(octets: 0) { await tier.release(token, look.key) }
         }
     }
 
@@ -112,10 +113,6 @@ final class SharedTurn {
         isOver = true
         if token != nil { _ = sharing.later(octets: 0, job) }
     }
-
-    private func release() {
-        _ = sharing.later(octets: 0) { [tier = sharing.tier, look, token] in await tier.release(token, look.key) }
-    }
 }
 
 extension LoopSharing {
@@ -132,5 +129,32 @@ extension LoopSharing {
                 contentLength: length, policy: CachePolicy())
             return other?.facts.eTag == tag && other?.status == stored.status && other?.place == stored.place
         }?.content
+    }
+}
+
+extension SharedTurn {
+    /// Shares a response that was freshened, wherever its content is.
+    func give(_ gift: Gift, _ content: VariantContent) {
+        switch content {
+        case .memory(let chunks, _): give(gift, chunks)
+        case .store: give(gift, isFreshened: true) { await Source.open(content) }
+        }
+    }
+}
+
+extension SharedTurn.Source {
+    /// Nil when the content cannot be read.
+    static func open(_ content: VariantContent?) async -> SharedTurn.Source? {
+        guard let content, let cursor = try? await ContentCursor.open(content) else { return nil }
+        return SharedTurn.Source(length: content.length) { offset, count in
+            var octets: [UInt8] = []
+            octets.reserveCapacity(count)
+            while octets.count < count {
+                let next = try? await cursor.read(at: offset + Int64(octets.count), count: count - octets.count)
+                guard let next else { return nil }
+                for chunk in next { octets.append(contentsOf: chunk.bytes) }
+            }
+            return octets.count == count ? octets : nil
+        }
     }
 }

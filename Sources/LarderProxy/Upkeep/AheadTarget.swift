@@ -18,7 +18,7 @@ struct AheadTarget: Sendable {
 
     /// The resource at `uri` for requests without a client.
     init(_ uri: TargetURI, _ service: RoutedService) {
-        subject = ResourceSubject(service: service, form: .forward, uri: uri, spelling: [])
+        subject = ResourceSubject(service: service, uri: uri)
         key = subject.key(in: service.partition(of: Fields(), for: uri, from: .machine))
     }
 
@@ -28,7 +28,7 @@ struct AheadTarget: Sendable {
     func of(_ service: RoutedService) -> AheadTarget {
         AheadTarget(
             key: key,
-            subject: ResourceSubject(service: service, form: .forward, uri: subject.uri, spelling: subject.spelling))
+            subject: ResourceSubject(service: service, uri: subject.uri, spelling: subject.spelling))
     }
 
     /// - Parameter sent: the request of the client whose response it is; nil if that is not known any more.

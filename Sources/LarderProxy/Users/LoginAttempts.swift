@@ -90,3 +90,45 @@ struct LoginAttempts<Client: Hashable & Sendable, Name: Hashable & Sendable, Dig
 
     private func login(_ attempt: Attempt) -> Login { Login(client: attempt.client, name: attempt.name) }
 }
+
+/// Keys of recent events. Bounded: when it is full, the older half is removed, so that this happens rarely.
+struct RecentKeys<Key: Hashable & Sendable>: Sendable {
+    private var until: [Key: Int64] = [:]
+    private let limit: Int
+    private let lifetime: Int64
+
+    /// - Parameter lifetime: in nanoseconds.
+    init(limit: Int, lifetime: Int64) {
+        self.limit = limit
+        self.lifetime = lifetime
+    }
+
+    var count: Int { until.count }
+
+    /// - Parameter now: in monotonic nanoseconds.
+    func contains(_ key: Key, at now: Int64) -> Bool { until[key].map { now < $0 } ?? false }
+
+    mutating func insert(_ key: Key, at now: Int64) {
+        if until[key] == nil, until.count >= limit { until.makeRoom(at: now, limit: limit) { $0 } }
+        until[key] = now + lifetime
+    }
+
+    /// Returns whether it was there.
+    @discardableResult
+    mutating func remove(_ key: Key) -> Bool { until.removeValue(forKey: key) != nil }
+}
+
+extension Dictionary {
+    /// Makes room in a table of `limit` entries with a limited life: expired entries are removed or, if there are none,
+    /// the half that expires first, so that this happens rarely.
+    ///
+    /// - Parameters:
+    ///   - now: in monotonic nanoseconds.
+    ///   - end: until when a value counts.
+    mutating func makeRoom(at now: Int64, limit: Int, until end: (Value) -> Int64) {
+        self = filter { now < end($0.value) }
+        guard count >= limit else { return }
+        let kept = sorted { end($0.value) > end($1.value) }.prefix(limit / 2)
+        self = Dictionary(kept.map { ($0.key, $0.value) }) { first, _ in first }
+    }
+}

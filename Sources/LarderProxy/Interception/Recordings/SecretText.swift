@@ -76,3 +76,55 @@ package enum SecretText {
         return clean == decoded ? content : clean
     }
 }
+
+/// Text of which some octets are replaced, from its beginning to its end. Without replacements nothing is copied.
+struct Redaction {
+    private let text: [UInt8]
+    private var clean: [UInt8] = []
+    /// The octets of the text before this are in `clean`, or replaced.
+    private var copied = 0
+    private(set) var isChanged = false
+
+    init(_ text: [UInt8]) { self.text = text }
+
+    /// Replaces a range behind all that were replaced before.
+    mutating func replace(_ range: Range<Int>, with octets: [UInt8]) {
+        guard !text[range].elementsEqual(octets) else { return }
+        if !isChanged { clean.reserveCapacity(text.count) }
+        isChanged = true
+        clean += text[copied..<range.lowerBound]
+        clean += octets
+        copied = range.upperBound
+    }
+
+    var result: [UInt8] { isChanged ? clean + text[copied...] : text }
+}
+
+/// How often text in text is decoded while secrets are looked for, so that neither time nor stack grows with what
+/// others nest: text that is deeper is replaced as a whole.
+struct SecretLayers {
+    /// Strings in strings.
+    static let ofStrings = 8
+    /// Percent-coding of percent-coded text.
+    static let ofPercent = 4
+
+    /// How many layers of strings may still be decoded.
+    private(set) var strings = SecretLayers.ofStrings
+    /// Whether parameters' values are decoded. Not in what has been: all of it is decoded together then.
+    private(set) var readsPercent = true
+
+    /// The layers in a string; nil if that is not to be decoded.
+    var inString: SecretLayers? {
+        var layers = self
+        layers.strings -= 1
+        return layers.strings > 0 ? layers : nil
+    }
+
+    /// The layers in a parameter's value.
+    var inPercent: SecretLayers {
+        var layers = self
+        layers.readsPercent = false
+        layers.strings = min(strings, SecretLayers.ofPercent)
+        return layers
+    }
+}

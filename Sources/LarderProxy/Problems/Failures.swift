@@ -60,12 +60,11 @@ struct PipelineFailure: Error, CustomStringConvertible {
     /// For the client whose response it is.
     var problem: Problem {
         guard !isBusy else {
-            var problem = Problem(
+            return Problem(
                 status: status, title: "Too much to transform", proxyError: .proxyInternalResponse,
                 detail: "The response could not be transformed: \(cause.userMessage.withFullStop)",
-                advice: "Send the request again later, or raise `limits.transforming`.")
-            problem.fields[.retryAfter] = "1"
-            return problem
+                advice: "Send the request again later, or raise `limits.transforming`.",
+                fields: ["Retry-After": "1"])
         }
         var problem = Problem(
             status: status, title: "The response could not be transformed", proxyError: .proxyInternalError,
@@ -75,3 +74,13 @@ struct PipelineFailure: Error, CustomStringConvertible {
         return problem
     }
 }
+
+/// The origin answered with an error, and what is stored stays.
+struct OriginAnsweredError: Error, CustomStringConvertible {
+    let status: Status
+
+    var description: String { "the origin answered \(status)" }
+}
+
+/// The client left while its response was awaited.
+struct ClientGone: Error {}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Larder
+import LarderHTTP
 import LarderIO
 import Logging
 
@@ -15,5 +16,17 @@ extension Proxy {
                 "a cache of the program's own is in trouble; clients get what they would get without it",
                 metadata: ["problem": "\(message)", "omitted": "\(omitted)"])
         }
+    }
+}
+
+extension Proxy {
+    /// Logs that the content of `uri` is relayed untransformed; its length is nil while it is unknown.
+    func logTooLargeToTransform(_ uri: TargetURI, _ length: Int64?) {
+        logger.notice(
+            "too large to be transformed; passed on as it came",
+            metadata: [
+                "url": "\(uri.string)", "octets": "\(length.map(String.init) ?? "more than the limit")",
+                "limit": "\(configuration.transformedContentLimit)",
+            ])
     }
 }

@@ -5,6 +5,43 @@ import LarderHTTP
 import LarderIO
 import LarderRules
 
+extension AccessLine {
+    init(_ exchange: Exchange) {
+        let (head, uri) = (exchange.request.head, exchange.request.uri)
+        record = exchange.writer.record
+        method = head.method.token
+        url = uri.isEmpty ? AccessLog.shown(head.target) : uri.origin + uri.path
+        version = exchange.request.traits.version
+        let peer = exchange.stream.peerAddress
+        client = peer.isUnix ? "-" : peer.host
+        agent = head.fields[first: .userAgent]
+        trace = head.fields[first: "traceparent"]
+        contentType = exchange.writer.sentType
+        host = uri.isEmpty ? "-" : uri.host
+        now = exchange.context.now()
+    }
+}
+
+extension RequestNote {
+    init(_ exchange: Exchange, at now: Timestamp) {
+        let (record, uri) = (exchange.writer.record, exchange.request.uri)
+        at = now
+        method = exchange.request.head.method.token
+        url = uri.isEmpty ? AccessLog.shown(exchange.request.head.target) : String(uri.string.prefix(4_096))
+        service = record.service
+        client = exchange.stream.peerAddress.host
+        user = record.user
+        status = Int(record.status.rawValue)
+        kind = record.kind
+        reason = record.reason
+        cacheStatus = record.cacheStatus
+        problem = record.problem?.title
+        bytes = record.octets
+        nanoseconds = record.duration
+        hasLatency = record.latency != nil
+    }
+}
+
 extension Span {
     /// The span of an exchange, with its outcome.
     init(_ ended: ServerSpan, of exchange: Exchange) {
