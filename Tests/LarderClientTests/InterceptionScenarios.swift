@@ -299,7 +299,7 @@ struct InterceptionScenarios {
             let authority = try Authority(scenario.origin.authority, defaultPort: 443)
             interception.noteRequest(by: Origin(scheme: .https, host: "127.0.0.1", port: scenario.origin.port))
             let key = RetreatTable.Key(
-                client: "127.0.0.1", agent: "", lane: "", authority: try #require(authority))
+                client: "127.0.0.1", agent: "", lane: "", authority: authority)
             #expect(interception.exception(for: key, now: scenario.proxy.monotonicNow) == .clientCertificate)
             // There may be one for it now.
             try await scenario.reload { _ in }
