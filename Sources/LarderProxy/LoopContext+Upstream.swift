@@ -3,6 +3,7 @@
 import LarderHTTP
 import LarderIO
 import LarderRules
+import LarderSettings
 import LarderUpstream
 import Logging
 
@@ -87,8 +88,8 @@ extension LoopContext {
     func noteQuota(in response: ResponseHead, to request: UpstreamRequest, of service: RoutedService) {
         guard service.base != nil else { return }
         proxy.quotas.note(
-            response, to: request.head, insists: request.bypassesBackoff, of: service.name, now: now(),
-            at: loop.time.monotonic())
+            response, to: request.head, insists: request.bypassesBackoff,
+            hasReserve: service.settings.quotaReserve != nil, of: service.name, now: now(), at: loop.time.monotonic())
     }
 }
 

@@ -17,7 +17,7 @@ package final class History: Sendable {
         var saved: UInt64 = 0
         var received: UInt64 = 0
 
-        private static let all: [WritableKeyPath<Counts, UInt64> & Sendable] = [
+        private static let all: [any WritableKeyPath<Counts, UInt64> & Sendable] = [
             \.hits, \.misses, \.passes, \.errors, \.saved, \.received,
         ]
 

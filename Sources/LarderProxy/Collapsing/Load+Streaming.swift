@@ -196,7 +196,7 @@ extension Load {
         if case .landed(let replaced) = memory.land(variant, since: listed.mark, ending: (listed, at: context.now())) {
             judgeAgain(after: policy)
             context.diskTier?.removeReplaced(replaced, by: variant, of: resource, service: service)
-            context.registry.charge(resource, content: memory.cost)
+            context.registry.charge(resource)
             noteStored(stored, variant, after: predecessor)
             noteAhead(variant)
             share(variant.stored, chunks)

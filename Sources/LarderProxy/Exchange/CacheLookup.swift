@@ -99,7 +99,7 @@ struct CacheLookup: ExchangeStep {
         if !snapshot.isStoreRead, context.diskTier != nil || configuration.hasOwnCaches {
             await context.readStored(resource, service, configuration)
             snapshot = memory.snapshot
-            if !snapshot.variants.isEmpty { context.chargeRegistry(for: resource) }
+            if !snapshot.variants.isEmpty { context.registry.charge(resource) }
             isNew = true
         }
         if !snapshot.variants.isEmpty, snapshot.fingerprint != configuration.fingerprint,
@@ -208,9 +208,4 @@ struct CacheLookup: ExchangeStep {
 
     /// Longer responses are not read for their cost, as other clients of the loop wait meanwhile.
     private static let savingsLimit = 1 << 20
-}
-
-extension LoopContext {
-    /// Charges a Resource for its content.
-    func chargeRegistry(for resource: Resource) { registry.charge(resource, content: resource.memory.cost) }
 }

@@ -63,11 +63,13 @@ package final class QuotaTable: Sendable {
     /// - Parameters:
     ///   - head: of the request, as the origin got it.
     ///   - insists: whether it was sent whatever the quota.
+    ///   - hasReserve: whether requests wait for the quotas of their paths: then it matters, too, that there is none.
     func note(
-        _ response: ResponseHead, to head: RequestHead, insists: Bool, of service: String, now: Timestamp,
-        at monotonic: Int64
+        _ response: ResponseHead, to head: RequestHead, insists: Bool, hasReserve: Bool = true, of service: String,
+        now: Timestamp, at monotonic: Int64
     ) {
         let left = RateLimit.left(response.fields, now: now)
+        guard left != nil || hasReserve else { return }
         let (key, path) = (Key(head, of: service), Path(head, of: service))
         state.withLock { state in
             guard left != nil || !state.lines.isEmpty else { return }

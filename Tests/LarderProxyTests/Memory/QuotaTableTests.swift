@@ -77,4 +77,14 @@ struct QuotaTableTests {
         note(table, "a", reset: "99999", at: 61 * Self.second)
         #expect(pause(table, "a", at: 62 * Self.second) == .seconds(59))
     }
+
+    @Test func `where nothing is reserved, responses without quotas leave nothing`() {
+        let table = QuotaTable()
+        note(table, "a", "/limited", reset: "30")
+        table.note(
+            ResponseHead(status: 200), to: head("a", "/free"), insists: false, hasReserve: false, of: "api",
+            now: Timestamp(seconds: 0), at: 1)
+        // It counts as one that has not been asked yet.
+        #expect(pause(table, "a", "/free", at: 2) != nil)
+    }
 }
