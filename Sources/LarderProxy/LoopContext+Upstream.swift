@@ -85,8 +85,12 @@ extension OriginWatch.Event {
 
 extension LoopContext {
     /// Records the remaining quota in a service's response.
-    func noteQuota(in response: ResponseHead, to request: UpstreamRequest, of service: RoutedService) {
-        guard service.base != nil else { return }
+    ///
+    /// - Parameter place: the URL that redirects have led to, if any: its quota is another's.
+    func noteQuota(
+        in response: ResponseHead, to request: UpstreamRequest, of service: RoutedService, at place: String?
+    ) {
+        guard service.base != nil, place == nil else { return }
         proxy.quotas.note(
             response, to: request.head, insists: request.bypassesBackoff,
             hasReserve: service.settings.quotaReserve != nil, of: service.name, now: now(), at: loop.time.monotonic())

@@ -177,6 +177,17 @@ struct OriginHealthTests {
         #expect(health.isForgettable(now: 100))
     }
 
+    @Test func `nobody ends a pause of the origin by asking for many resources that pause longer`() {
+        var health = OriginHealth()
+        _ = health.pleaded(Self.anna, status: 503, until: 100)
+        for resource in 0..<1000 {
+            let insisting = OriginHealth.Ask(credentials: 3, resource: resource, bypassesBackoff: true)
+            _ = health.paused(insisting, status: 503, until: 10_000, now: 1, limits: Self.hasty)
+        }
+        #expect(health.pauses.count == OriginHealth.pauseLimit)
+        #expect(health.verdict(on: Self.anna, now: 99, limits: Self.limits) != .pass)
+    }
+
     @Test func `where nobody described a service, only the same request waits`() {
         var health = OriginHealth()
         func unclaimed(_ credentials: Int, _ resource: Int) -> OriginHealth.Ask {

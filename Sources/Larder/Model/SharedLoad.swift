@@ -252,6 +252,9 @@ package final class SharedLoad: Sendable {
         }
     }
 
+    /// How many have ended reading, or were given up.
+    package var formerReaders: Int { state.withLock { $0.nextReader - $0.readers.count } }
+
     /// Whether more than one client reads.
     package var isForSeveral: Bool { state.withLock { $0.readers.count > 1 } }
 

@@ -340,7 +340,7 @@ final class Load: LoopLoad {
         } else {
             response = try await context.send(request)
         }
-        context.noteQuota(in: response.head, to: request, of: service)
+        context.noteQuota(in: response.head, to: request, of: service, at: sender?.place)
         return response
     }
 

@@ -36,13 +36,14 @@ extension CacheLookup {
             return true
         }
         let load = Load(for: self, validating: variant, completing: parts, isBackground: false)
-        let (passedOver, isWary, variants) = (passedOver, isWary, snapshot?.variants ?? [])
+        let (passedOver, isWary, fields) = (passedOver, isWary, snapshot?.selectingFields ?? [])
         let joining = resource.memory.join(
             since: load.isJoinable ? snapshot : nil,
             expectingSharedUnlessSince: context.now() - CacheLookup.unsharedPeriod,
             where: {
-                load.mayJoin($0) && $0 !== passedOver && (!isWary || $0.request.fields == request.head.fields)
-                    && $0.mayAnswer(request.head, beside: variants, policy, at: context.now())
+                load.mayJoin($0) && $0 !== passedOver
+                    && (!isWary || TraceFields.areSame($0.request.fields, request.head.fields))
+                    && $0.mayAnswer(request.head, by: fields, policy, at: context.now())
             }, orStart: { load.listed })
         let outcome: LoadedAnswer.Outcome
         switch joining {

@@ -19,7 +19,7 @@ struct CacheLookup: ExchangeStep {
     var passedOver: ActiveLoad?
     /// Whether collapsing was tried and the response was not shareable.
     var asksAlone = false
-    /// Whether a load failed that another request led, perhaps because of that one: only those of equal requests are joined.
+    /// Whether a load failed perhaps because of the request that led it: only those of this one are joined.
     var isWary = false
     /// Whether the stored response that would have been the answer could not be read.
     var isUnread = false

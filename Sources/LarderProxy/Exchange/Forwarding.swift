@@ -63,7 +63,7 @@ struct Forwarding: ExchangeStep {
             } else {
                 response = try await context.send(inbound)
             }
-            context.noteQuota(in: response.head, to: inbound, of: service)
+            context.noteQuota(in: response.head, to: inbound, of: service, at: sender?.place)
         } catch {
             await settlement.settle(unfinishedBecauseOf: error)
             await exchange.stopContent()

@@ -183,8 +183,8 @@ struct LoadedAnswer: ExchangeStep {
     /// have got, or the origin may have something against the request that was sent.
     private func outcome(of error: any Error, with load: ActiveLoad) -> Outcome? {
         if let error = error as? UpstreamError {
-            let isOther = !lookup.isWary && fallback == nil && load.request.fields != request.head.fields
-            return error.isOfExchange && isOther ? .decidedWarily : nil
+            guard error.isOfExchange, !lookup.isWary, fallback == nil else { return nil }
+            return TraceFields.areSame(load.request.fields, request.head.fields) ? nil : .decidedWarily
         }
         guard let failure = error as? PipelineFailure, !failure.isBusy else { return nil }
         guard let refused = failure.refused else { return .askedAlone }

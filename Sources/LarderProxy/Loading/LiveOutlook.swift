@@ -57,10 +57,12 @@ package struct LiveOutlook: OriginOutlook {
 
     /// Whether the request would wait for a load under way.
     package var joinsLoad: Bool {
-        memory?.loads.contains { load in
+        guard let loads = memory?.loads, !loads.isEmpty else { return false }
+        let fields = snapshot?.selectingFields ?? []
+        return loads.contains { load in
             load.isJoinable && load !== passedOver && load.version == service.configurationVersion
-                && load.mayAnswer(head, beside: snapshot?.variants ?? [], configuration.policy, at: proxy.now)
-        } ?? false
+                && load.mayAnswer(head, by: fields, configuration.policy, at: proxy.now)
+        }
     }
 
     /// The error of a request that is not sent because of backoff; nil for one that would be sent.
@@ -108,18 +110,26 @@ extension UpstreamRequest {
 
 extension ActiveLoad {
     /// Whether its response may answer a request, as far as that is known. Those who wait for it share it; one that has
-    /// begun answers only whom it would answer if it were stored (RFC 9111 §4). Before that, the stored variants tell by which
-    /// fields requests get other responses.
+    /// begun answers only whom it would answer if it were stored (RFC 9111 §4).
+    ///
+    /// - Parameter fields: those by which requests get other responses, as far as the stored variants tell.
     func mayAnswer(
-        _ request: RequestHead, beside variants: [Variant], _ policy: CachePolicy, at now: Timestamp
+        _ request: RequestHead, by fields: [FieldName], _ policy: CachePolicy, at now: Timestamp
     ) -> Bool {
         guard case .response(_, _, let stored) = shared?.currentAnswer else {
-            return variants.allSatisfy { $0.stored.variance.isSame(for: self.request.fields, and: request.fields) }
+            return fields.allSatisfy { Variance.isSame($0, in: self.request.fields, and: request.fields) }
         }
         guard let stored else { return false }
         let decision = Reuse.decide(request: request, candidates: [stored], policy: policy, now: now)
         if case .answer = decision { return true }
         return false
+    }
+}
+
+extension ResourceMemory.Snapshot {
+    /// The fields by which requests get different ones of its variants.
+    var selectingFields: [FieldName] {
+        variants.isEmpty ? [] : Variance.selectingFields(variants.lazy.map(\.stored.variance))
     }
 }
 

@@ -17,6 +17,9 @@ package final class QuotaTable: Sendable {
         /// When the last report came of a request that would have waited: those that are sent in any case prolong no wait.
         fileprivate var since: Int64
 
+        /// When it is reset, as `at`.
+        fileprivate var end: Int64 { at.advanced(by: left.reset) }
+
         fileprivate func isReset(at monotonic: Int64) -> Bool { left.reset <= .nanoseconds(monotonic - at) }
     }
 
@@ -77,13 +80,19 @@ package final class QuotaTable: Sendable {
             if state.quotas.count >= Self.limit, state.quotas[path] == nil {
                 state.quotas.remove(at: state.quotas.startIndex)
             }
+            // Many an API counts what it has, and says nothing of quotas where it has nothing.
+            guard left != nil || !response.status.isError else { return }
             state.quotas[path] = .some(left?.name)
             guard let left else { return }
             if state.lines.count >= Self.limit, state.lines[key] == nil {
                 state.lines.remove(at: state.lines.startIndex)
             }
             let former = state.lines[key]?[left.name]
-            guard former != nil || state.lines[key, default: [:]].count < Self.quotaLimit else { return }
+            if former == nil, let lines = state.lines[key], lines.count >= Self.quotaLimit,
+                let soonest = lines.min(by: { $0.value.end < $1.value.end })
+            {
+                state.lines[key]?[soonest.key] = nil
+            }
             let since = insists ? former.flatMap { $0.isReset(at: monotonic) ? nil : $0.since } : nil
             state.lines[key, default: [:]][left.name] = Line(
                 service: service, credential: key.credential, left: left, at: monotonic, since: since ?? monotonic)
@@ -91,7 +100,8 @@ package final class QuotaTable: Sendable {
     }
 
     /// For how long the remaining quota of a request is at most `reserve`; nil when there is more, or nothing is known. A
-    /// path that has not been asked yet counts for the greatest quota.
+    /// path that has not been asked yet counts for the greatest quota, where that is known, else for the one of which most
+    /// is left.
     ///
     /// - Parameter limit: how long a report counts. After that a request finds out whether it still holds.
     func pause(
@@ -101,7 +111,9 @@ package final class QuotaTable: Sendable {
         let line = state.withLock { state -> Line? in
             guard let lines = state.lines[key] else { return nil }
             if let quota = state.quotas[path] { return quota.flatMap { lines[$0] } }
-            return lines.values.max { ($0.left.limit ?? 0) < ($1.left.limit ?? 0) }
+            return lines.values.max {
+                ($0.left.limit ?? 0, $0.left.remaining) < ($1.left.limit ?? 0, $1.left.remaining)
+            }
         }
         guard let line, line.left.remaining <= Int64(reserve) else { return nil }
         let rest = min(

@@ -36,12 +36,16 @@ package enum RateLimit {
         /// The total number of requests, if reported.
         package var limit: Int64?
         package var reset: Duration
-        /// Which of the origin's quotas it is: what the origin calls it, or how many requests it permits in all.
+        /// Which of the origin's quotas it is: what the origin calls it, up to 64 octets of that, or how many requests it
+        /// permits in all.
         package var name: String
+
+        /// A name is kept for each quota of each credential.
+        private static let longestName = 64
 
         package init(remaining: Int64, limit: Int64? = nil, reset: Duration, name: String? = nil) {
             (self.remaining, self.limit, self.reset) = (remaining, limit, reset)
-            self.name = name ?? limit.map { String($0) } ?? ""
+            self.name = name.map { String($0.prefix(Left.longestName)) } ?? limit.map { String($0) } ?? ""
         }
     }
 

@@ -26,7 +26,7 @@ extension Variance {
     }
 
     /// Octets: a longer value is compared unchanged, as it may be compared with many.
-    private static let longestNormalised = 1024
+    static let longestNormalised = 1024
 
     /// Splits `text` at its weight; nil when it is not a token with, at most, a weight.
     static func weighted(_ text: [UInt8]) -> (text: [UInt8], weight: Int)? {

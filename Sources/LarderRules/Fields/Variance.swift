@@ -98,10 +98,29 @@ package struct Variance: Sendable {
         return true
     }
 
-    /// Whether requests with these fields agree in all by which they could get different responses.
-    package func isSame(for one: Fields, and other: Fields) -> Bool {
-        Variance(selectors: effective.map { Selector(name: $0.name, value: Variance.combined($0.name, in: one)) })
-            .matches(other)
+    /// The fields by which requests may get different ones of responses with these variances.
+    package static func selectingFields(_ variances: some Sequence<Variance>) -> [FieldName] {
+        var names: [FieldName] = []
+        for variance in variances {
+            for selector in variance.effective where !names.contains(selector.name) { names.append(selector.name) }
+        }
+        return names
+    }
+
+    /// Whether two requests are known to have the same value of a field. Each of many may be compared with each other
+    /// one, so that long values are not.
+    package static func isSame(_ name: FieldName, in one: Fields, and other: Fields) -> Bool {
+        guard length(of: name, in: one) <= longestNormalised, length(of: name, in: other) <= longestNormalised else {
+            return false
+        }
+        return Selector(name: name, value: combined(name, in: one)).normal
+            == Selector(name: name, value: combined(name, in: other)).normal
+    }
+
+    private static func length(of name: FieldName, in fields: Fields) -> Int {
+        var length = 0
+        fields.forEach(name) { length += $0.count + 2 }
+        return length
     }
 
     private func matches(_ selector: Selector, _ request: Fields) -> Bool {

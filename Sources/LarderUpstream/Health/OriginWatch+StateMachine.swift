@@ -14,6 +14,15 @@ struct OriginHealth {
         case credentials(Int)
         /// Those for the same resource with the same credentials: one resource speaks for itself only.
         case resource(Int)
+
+        /// How many requests it is about, as a rank.
+        fileprivate var breadth: Int {
+            switch self {
+            case .resource: 0
+            case .credentials: 1
+            case .origin: 2
+            }
+        }
     }
 
     /// How many paths of a service have to ask for a pause before it applies to more than their own resources.
@@ -177,9 +186,10 @@ struct OriginHealth {
     /// The latest answer counts, except that answers may overtake each other.
     private mutating func pause(_ scope: Scope, _ until: Int64, _ status: Status) {
         pauses[scope] = Pause(until: max(until, pauses[scope]?.until ?? 0), status: status)
-        if pauses.count > Self.pauseLimit, let soonest = pauses.min(by: { $0.value.until < $1.value.until }) {
-            pauses[soonest.key] = nil
-        }
+        guard pauses.count > Self.pauseLimit else { return }
+        // Those of single resources first, which any client can make many of.
+        let soonest = pauses.min { ($0.key.breadth, $0.value.until) < ($1.key.breadth, $1.value.until) }
+        if let soonest { pauses[soonest.key] = nil }
     }
 
     /// Counts a path that asks for a pause of `scope`; true when there are enough of them.

@@ -67,6 +67,32 @@ struct QuotaTableTests {
         #expect(pause(table, "a", "/limited", at: 2) != nil)
     }
 
+    @Test func `an error that reports no quota does not mean that its path has none`() {
+        let table = QuotaTable()
+        note(table, "a", "/limited", reset: "30")
+        table.note(
+            ResponseHead(status: 404), to: head("a", "/limited"), insists: true, of: "api", now: Timestamp(seconds: 0),
+            at: 1)
+        #expect(pause(table, "a", "/limited", at: 2) != nil)
+    }
+
+    @Test func `of quotas without limits the one of which most is left is that of new paths`() {
+        for _ in 0..<20 {
+            let table = QuotaTable()
+            for name in ["a", "b", "c", "d"] { note(table, "k", "/\(name)", reset: "30", resource: name) }
+            note(table, "k", "/core", remaining: "1000", reset: "30", resource: "core")
+            #expect(pause(table, "k", "/new", at: 0) == nil)
+        }
+    }
+
+    @Test func `of too many quotas the one that is reset first is forgotten`() {
+        let table = QuotaTable()
+        for number in 0..<40 { note(table, "k", "/\(number)", reset: "\(20 + number)", resource: "\(number)") }
+        #expect(pause(table, "k", "/39", at: 0) == .seconds(59))
+        #expect(pause(table, "k", "/0", at: 0) == nil)
+        #expect(table.all(at: 0).count == 16)
+    }
+
     @Test func `nobody who is let through in any case prolongs a wait`() {
         let table = QuotaTable()
         note(table, "a", reset: "99999")

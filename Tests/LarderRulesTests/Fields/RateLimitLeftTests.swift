@@ -38,6 +38,17 @@ struct RateLimitLeftTests {
         #expect(RateLimit.left(fields, now: Self.now) == expected)
     }
 
+    @Test(arguments: ["X-RateLimit-Resource", "RateLimit"]) func `takes no more of a name than names need`(
+        field: String
+    ) {
+        let name = String(repeating: "n", count: 60_000)
+        var fields: Fields =
+            field == "RateLimit"
+            ? ["RateLimit": "\"\(name)\";r=3;t=60"] : ["X-RateLimit-Remaining": "3", "X-RateLimit-Reset": "60"]
+        if field != "RateLimit" { fields["X-RateLimit-Resource"] = name }
+        #expect(RateLimit.left(fields, now: Self.now)?.name == String(name.prefix(64)))
+    }
+
     static let untold: [Fields] = [
         [:], ["X-RateLimit-Remaining": "3"], ["RateLimit": "x"], ["RateLimit": "\"a\";r=3"],
         ["X-RateLimit-Remaining": "-1", "X-RateLimit-Reset": "5"],

@@ -79,6 +79,25 @@ struct VarianceTests {
         // Matching and equality are two ways to say the same.
         let other = Variance(vary: response, request: Fields(lines: row.input.second))
         #expect((variance == other) == row.output || variance.matchesNothing)
+        let fields = Variance.selectingFields([variance, other])
+        let (first, second) = (Fields(lines: row.input.first), Fields(lines: row.input.second))
+        #expect(
+            fields.allSatisfy { Variance.isSame($0, in: first, and: second) } == row.output || variance.matchesNothing)
+    }
+
+    @Test func `the fields of several responses are those of each, once`() {
+        let request = Fields(lines: ["A: 1", "B: 2"])
+        let variances = ["Vary: A", "Vary: B, A", "X: y", "Vary: Accept-Encoding"].map {
+            Variance(vary: Fields(lines: [$0]), request: request)
+        }
+        #expect(Variance.selectingFields(variances) == ["A", "B", .acceptEncoding])
+        #expect(Variance.selectingFields(variances.map { $0.spanningCodings(true) }) == ["A", "B"])
+    }
+
+    @Test func `long values are not compared, as each of many would be with each other one`() {
+        let long = Fields(lines: ["A: " + String(repeating: "x", count: 2_000)])
+        #expect(!Variance.isSame("A", in: long, and: long))
+        #expect(Variance.isSame("B", in: long, and: long))
     }
 
     @Test func `a response without Vary answers every request`() {
