@@ -11,10 +11,9 @@ extension Proxy {
         let lines = Lock(RepeatedLines<UInt16>())
         return ModelLog(categories: .cache) { category, message in
             let now = time.monotonic()
-            guard let omitted = lines.withLock({ $0.omitted(category.rawValue, at: now) }) else { return }
-            logger.warning(
+            lines.withLock { $0.logger(logger, about: category.rawValue, at: now) }?.warning(
                 "a cache of the program's own is in trouble; clients get what they would get without it",
-                metadata: ["problem": "\(message)", "omitted": "\(omitted)"])
+                metadata: ["problem": "\(message)"])
         }
     }
 }
@@ -25,7 +24,8 @@ extension Proxy {
         logger.notice(
             "too large to be transformed; passed on as it came",
             metadata: [
-                "url": "\(uri.string)", "octets": "\(length.map(String.init) ?? "more than the limit")",
+                "url": "\(SecretText.logged(url: uri.string))",
+                "octets": "\(length.map(String.init) ?? "more than the limit")",
                 "limit": "\(configuration.transformedContentLimit)",
             ])
     }

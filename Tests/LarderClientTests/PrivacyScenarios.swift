@@ -154,6 +154,7 @@ struct PrivacyScenarios {
     @Test func `secrets are in no log line, whatever happens`() async throws {
         let secrets = [
             "s3cret-token", "s3cret-cookie", "s3cret-query", "s3cret-configured", "s3cret-userinfo", "s3cret-field",
+            "s3cret-session",
         ]
         try await Scenario.run(onDisk: true) { settings, origin in
             settings.log.access = true
@@ -175,7 +176,8 @@ struct PrivacyScenarios {
             let lines = ["Authorization: Bearer s3cret-token", "Cookie: id=s3cret-cookie", "X-Other: s3cret-field"]
             for path in [
                 "/v1/a?key=s3cret-query", "/v1/a?key=s3cret-query", "/v1/large?key=s3cret-query",
-                "/v1/fail?key=s3cret-query", "/b?key=s3cret-query",
+                "/v1/large;jsessionid=s3cret-session?key=s3cret-query", "/v1/fail?key=s3cret-query",
+                "/v1/fail;jsessionid=s3cret-session", "/b?key=s3cret-query",
             ] {
                 let client = try await scene.client()
                 try await client.get(scene.url(path), lines)

@@ -28,9 +28,7 @@ final class StoreLog: Sendable {
         default: return event.log(to: logger)
         }
         let now = time.monotonic()
-        guard let omitted = lines.withLock({ $0.omitted(subject, at: now) }) else { return }
-        var logger = logger
-        if omitted > 0 { logger[metadataKey: "omitted"] = "\(omitted)" }
+        guard let logger = lines.withLock({ $0.logger(logger, about: subject, at: now) }) else { return }
         event.log(to: logger)
     }
 }
@@ -61,7 +59,7 @@ extension StoreEvent {
         case .damagedEntity(let url, let reason):
             logger.warning(
                 "a damaged entity was removed",
-                metadata: ["url": "\(ShownURL.withoutQuery(url))", "reason": "\(reason)"])
+                metadata: ["url": "\(SecretText.logged(url: url).prefix(1_024))", "reason": "\(reason)"])
         case .damagedContent(let digest, let reason):
             logger.warning(
                 "damaged content was removed", metadata: ["digest": "\(digest.hexadecimal)", "reason": "\(reason)"])
@@ -77,13 +75,8 @@ extension StoreEvent {
         case .writeDropped(let url, let reason):
             // One for each response while a disk is full or slow; `degraded` and the status report it once.
             logger.debug(
-                "a response was not stored", metadata: ["url": "\(ShownURL.withoutQuery(url))", "reason": "\(reason)"])
+                "a response was not stored",
+                metadata: ["url": "\(SecretText.logged(url: url).prefix(1_024))", "reason": "\(reason)"])
         }
     }
-}
-
-/// URLs as they may appear in a log.
-enum ShownURL {
-    /// Queries can contain secrets.
-    static func withoutQuery(_ url: String) -> String { String(url.prefix { $0 != "?" }.prefix(1_024)) }
 }

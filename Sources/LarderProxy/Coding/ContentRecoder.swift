@@ -14,17 +14,21 @@ import Logging
 /// memory, which stops decompression bombs.
 struct ContentRecoder {
     private let proxy: Proxy
+    private let service: RoutedService
     /// The longest result.
     private let limit: Int
 
-    init(_ proxy: Proxy, limit: Int) { (self.proxy, self.limit) = (proxy, limit) }
+    init(_ proxy: Proxy, _ service: RoutedService, limit: Int) {
+        (self.proxy, self.service, self.limit) = (proxy, service, limit)
+    }
 
     func make(_ coding: ServedCoding, of variant: Variant, _ uri: TargetURI) async -> CodedForms.Making {
         guard let stored = variant.served.recoding?.stored, coding != stored else { return .impossible }
         do {
-            guard let content = try await CollectedContent.read(variant.content, in: proxy.transforming) else {
-                return .busy
-            }
+            guard
+                let content = try await CollectedContent.read(
+                    variant.content, in: proxy.transforming, for: service)
+            else { return .busy }
             let limit = limit
             let product = try await proxy.transforming.run {
                 try ContentRecoder.recode(content.joined(), from: stored, to: coding, limit: limit)
@@ -33,7 +37,9 @@ struct ContentRecoder {
         } catch let error as CodingError {
             proxy.logger.notice(
                 "stored content cannot be given in another coding",
-                metadata: ["url": "\(uri)", "coding": "\(coding.rawValue)", "error": "\(error)"])
+                metadata: [
+                    "url": "\(SecretText.logged(url: uri.string))", "coding": "\(coding.rawValue)", "error": "\(error)",
+                ])
             return .impossible
         } catch {
             return .busy

@@ -42,7 +42,7 @@ extension Load {
         let stored = received.storedResponse()
         let writer = received.isKept || asData.isKept ? beginWriting(stored, received.isKept ? received : asData) : nil
         do {
-            let content = CollectedContent(in: context.proxy.transforming)
+            let content = CollectedContent(in: context.proxy.transforming, for: service)
             while let chunk = try await response.nextChunk() {
                 context.counters.add(.received, chunk.count)
                 try append(chunk, to: content)
@@ -226,7 +226,7 @@ extension Load {
     /// All content of a stored response; nil when it is lost.
     private func collect(_ content: VariantContent) async throws -> CollectedContent? {
         do {
-            return try await CollectedContent.read(content, in: context.proxy.transforming)
+            return try await CollectedContent.read(content, in: context.proxy.transforming, for: service)
         } catch let error as StoreUnavailable {
             throw error
         } catch {

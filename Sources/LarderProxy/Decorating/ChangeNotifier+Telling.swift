@@ -152,8 +152,8 @@ extension ChangeNotifier {
             context.proxy.logger.warning(
                 "a change could not be told; further failures are not logged until one can",
                 metadata: [
-                    "url": "\(delivery.change.url)", "listener": "\(ChangeDelivery.name(of: listener))",
-                    "error": "\(failure)",
+                    "url": "\(SecretText.logged(url: delivery.change.url))",
+                    "listener": "\(ChangeDelivery.name(of: listener))", "error": "\(failure)",
                 ])
         }
         wake(on: context)

@@ -10,7 +10,7 @@ extension AccessLine {
         let (head, uri) = (exchange.request.head, exchange.request.uri)
         record = exchange.writer.record
         method = head.method.token
-        url = uri.isEmpty ? AccessLog.shown(head.target) : uri.origin + uri.path
+        url = uri.isEmpty ? AccessLog.shown(head.target) : SecretText.logged(url: uri.origin + uri.path)
         version = exchange.request.traits.version
         let peer = exchange.stream.peerAddress
         client = peer.isUnix ? "-" : peer.host

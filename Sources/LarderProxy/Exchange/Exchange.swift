@@ -214,7 +214,9 @@ final class Exchange {
         default: problem = Problem(upstream: error, place: uri.isEmpty ? "the origin" : uri.authority)
         }
         writer.recordFailure(problem)
-        context.problemLog.note(problem, about: uri, at: context.loop.time.monotonic(), to: context.proxy.logger)
+        context.problemLog.note(
+            problem, about: uri, uri.isEmpty ? "-" : SecretText.logged(url: uri.string),
+            at: context.loop.time.monotonic(), to: context.proxy.logger)
         guard !writer.hasResponded else {
             // The client must notice that the content is incomplete.
             writer.isPersistent = false

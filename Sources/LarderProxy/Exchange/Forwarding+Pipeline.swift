@@ -41,7 +41,7 @@ extension Forwarding {
         case .transformed: break
         }
         let requestTime = context.now()
-        let content = CollectedContent(in: context.proxy.transforming)
+        let content = CollectedContent(in: context.proxy.transforming, for: service)
         while let chunk = try await response.nextChunk() {
             context.counters.add(.received, chunk.count)
             do throws(TransformersBusy) {

@@ -237,7 +237,8 @@ extension StoredAnswer {
         var isNew = false
         let form = await forms.form(coding, of: variant) {
             isNew = true
-            return await ContentRecoder(context.proxy, limit: context.memoryObjectLimit).make(coding, of: variant, uri)
+            return await ContentRecoder(context.proxy, lookup.service, limit: context.memoryObjectLimit)
+                .make(coding, of: variant, uri)
         }
         if isNew { context.registry.charge(lookup.resource) }
         return form

@@ -102,7 +102,8 @@ struct WriteSettlement {
                 _ = try await proxy.load(subject, fields: fields, onlyIfNeeded: false, from: network)
             } catch {
                 proxy.logger.debug(
-                    "a resource could not be loaded after a write", metadata: ["url": "\(url)", "error": "\(error)"])
+                    "a resource could not be loaded after a write",
+                    metadata: ["url": "\(SecretText.logged(url: url.string))", "error": "\(error)"])
             }
         }
     }

@@ -20,18 +20,21 @@ struct ProblemLog {
             && problem.proxyError != .connectionLimitReached
     }
 
-    /// - Parameter now: in monotonic nanoseconds.
-    mutating func note(_ problem: Problem, about uri: TargetURI, at now: Int64, to logger: Logger) {
+    /// - Parameters:
+    ///   - url: as it may be in a log.
+    ///   - now: in monotonic nanoseconds.
+    mutating func note(
+        _ problem: Problem, about uri: TargetURI, _ url: @autoclosure () -> String, at now: Int64, to logger: Logger
+    ) {
         guard Self.isFailure(problem) else { return }
         let subject = Subject(authority: uri.isEmpty ? "-" : uri.authority, error: problem.proxyError)
-        guard let omitted = lines.omitted(subject, at: now) else { return }
+        guard let logger = lines.logger(logger, about: subject, at: now) else { return }
         logger.warning(
             "a request was answered with an error",
             metadata: [
                 "status": "\(problem.status)", "error": "\(problem.proxyError.rawValue)",
-                "origin": "\(subject.authority)", "detail": "\(problem.publicDetail ?? problem.detail)",
-                "advice": "\(problem.advice)",
-                "omitted": "\(omitted)",
+                "origin": "\(subject.authority)", "url": "\(url())",
+                "detail": "\(problem.publicDetail ?? problem.detail)", "advice": "\(problem.advice)",
             ])
     }
 }

@@ -32,7 +32,7 @@ extension AheadRefresher {
             state.withLock { $0.counts.failed += 1 }
             context.proxy.logger.debug(
                 "a resource could not be refreshed ahead",
-                metadata: ["url": "\(found.resource.key.url)", "error": "\(error)"])
+                metadata: ["url": "\(SecretText.logged(url: found.resource.key.plainURL))", "error": "\(error)"])
         }
         // A load that has stored or confirmed something has noted it.
         if state.withLock({ $0.queue.due(found.target.key) == nil }) { again(in: AheadRefresher.pause) }

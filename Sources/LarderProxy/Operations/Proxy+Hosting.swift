@@ -128,7 +128,7 @@ extension Proxy {
             } catch {
                 logger.debug(
                     "a resource could not be loaded after a recovery",
-                    metadata: ["url": "\(uri)", "error": "\(error)"])
+                    metadata: ["url": "\(SecretText.logged(url: uri.string))", "error": "\(error)"])
             }
         }
     }

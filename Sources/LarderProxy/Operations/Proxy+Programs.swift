@@ -223,7 +223,8 @@ private struct ProgramRequest {
             variant = original
         }
         guard variant.content.length <= Int64(context.memoryObjectLimit),
-            let content = try await CollectedContent.read(variant.content, in: context.proxy.transforming)
+            let content = try await CollectedContent.read(
+                variant.content, in: context.proxy.transforming, for: service)
         else { return nil }
         let stored = variant.stored
         // Data that has to be validated is as old as can be.

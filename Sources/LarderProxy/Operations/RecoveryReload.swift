@@ -126,7 +126,7 @@ final class RecoveryReload: Sendable {
         } catch {
             proxy.logger.debug(
                 "a resource that is watched could not be loaded again",
-                metadata: ["url": "\(subject.uri)", "error": "\(error)"])
+                metadata: ["url": "\(SecretText.logged(url: subject.uri.string))", "error": "\(error)"])
         }
     }
 }

@@ -16,6 +16,14 @@ package enum SecretText {
         String(decoding: SecretParameters.scrubbed(Array(url.utf8), .url), as: UTF8.self)
     }
 
+    /// The URL as it may be in a log: up to its query, without user information and the secret parameters of its path
+    /// (`;jsessionid=…`).
+    package static func logged(url: String) -> String {
+        let plain = url.utf8.firstIndex(of: UInt8(ascii: "?")).map { String(url[..<$0]) } ?? url
+        return plain.utf8.contains { $0 == UInt8(ascii: ";") || $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "#") }
+            ? scrubbed(url: plain) : plain
+    }
+
     /// The value of a field that is no credential itself, without the secrets of the URLs and the JSON in it.
     package static func scrubbed(_ value: String, of field: FieldName) -> String {
         let redaction = redaction(of: Array(value.utf8), urls.contains(field) ? .url : .text)
