@@ -56,6 +56,10 @@ package struct Program: AsyncParsableCommand {
         guard let word, !word.hasPrefix("-") else { return nil }
         let names = configuration.subcommands.map { $0._commandName } + ["help"]
         guard !names.contains(word) else { return nil }
+        if ["stop", "restart", "quit", "shutdown", "kill"].contains(word) {
+            return "'\(word)' is no command; the daemon ends with Ctrl-C where it runs, or with "
+                + "`systemctl \(word == "restart" ? word : "stop") larder`; `larder reload` has it read its configuration"
+        }
         let meant = synonyms[word] ?? Nearest.name(to: word, in: names)
         return "'\(word)' is no command; \(meant.map { "did you mean `larder \($0)`? " } ?? "")"
             + "`larder --help` lists them all"

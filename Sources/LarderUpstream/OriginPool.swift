@@ -27,6 +27,7 @@ final class OriginPool {
     private var lastNumber = 0
     private var requests: UInt64 = 0
     private var failures: UInt64 = 0
+    private var serverErrors: UInt64 = 0
     private var lastError: (text: String, at: Int64)?
     /// Whether an idle connection was found to have received unsolicited octets.
     private var hasHeardUnasked = false
@@ -44,7 +45,7 @@ final class OriginPool {
     var statistics: UpstreamStatistics {
         UpstreamStatistics(
             origin: "\(origin)", active: machine.activeCount, idle: machine.idleCount, waiting: machine.waitingCount,
-            requests: requests, failures: failures, lastError: lastError?.text,
+            requests: requests, failures: failures, serverErrors: serverErrors, lastError: lastError?.text,
             sinceLastError: lastError.map { .nanoseconds(now - $0.at) })
     }
 
@@ -105,6 +106,10 @@ final class OriginPool {
             if error.code != .aborted { noteFailure(error) }
         }
         waiting.promise.fulfil(outcome)
+    }
+
+    func noteAnswer(_ status: Status) {
+        if status.isServerError { serverErrors += 1 }
     }
 
     func noteFailure(_ error: UpstreamError) {

@@ -112,11 +112,16 @@ extension UpstreamError {
         if error.code == .contentCutShort {
             return UpstreamError(.responseIncomplete, "\(place) ended its response early.", cause: error)
         }
-        let isTooLarge = error.code == .headerSectionTooLarge || error.code == .tooManyFieldLines
+        let limit: String? =
+            switch error.code {
+            case .headerSectionTooLarge: "limits.headSize"
+            case .tooManyFieldLines: "limits.fieldLines"
+            default: nil
+            }
         return UpstreamError(
-            isTooLarge ? .headerSectionSize : .protocolError,
-            "The response of \(place) was refused: \(error.code.sentence)", advice: "Report it to the origin's owner.",
-            cause: error)
+            limit == nil ? .protocolError : .headerSectionSize,
+            "The response of \(place) was refused: \(error.code.sentence)",
+            advice: (limit.map { "Raise `\($0)`, or report" } ?? "Report") + " it to the origin's owner.", cause: error)
     }
 
     /// A parent that refuses a tunnel.

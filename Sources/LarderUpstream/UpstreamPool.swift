@@ -60,11 +60,14 @@ package final class UpstreamPool {
     package func send(_ request: UpstreamRequest) async throws -> UpstreamResponse {
         let pool = pool(for: Key(origin: request.origin, parent: request.parent, tls: request.tls))
         let lease = try await pool.connection(for: request, freshOnly: false)
+        let response: UpstreamResponse
         do {
-            return try await exchange(request, on: lease)
+            response = try await exchange(request, on: lease)
         } catch let error as UpstreamError where error.mayRetry && lease.isReused && request.isReplayable {
-            return try await exchange(request, on: try await pool.connection(for: request, freshOnly: true))
+            response = try await exchange(request, on: try await pool.connection(for: request, freshOnly: true))
         }
+        pool.noteAnswer(response.head.status)
+        return response
     }
 
     /// Opens a connection for a tunnel: to `authority`, or through the parent.

@@ -75,17 +75,19 @@ package struct UpstreamStatistics: Sendable {
     package let origin: String
     package let active, idle, waiting: Int
     package let requests, failures: UInt64
+    /// Answers with a status of 500 or more.
+    package let serverErrors: UInt64
     package let lastError: String?
     /// How long ago that was.
     package let sinceLastError: Duration?
 
     package init(
         origin: String, active: Int = 0, idle: Int = 0, waiting: Int = 0, requests: UInt64 = 0, failures: UInt64 = 0,
-        lastError: String? = nil, sinceLastError: Duration? = nil
+        serverErrors: UInt64 = 0, lastError: String? = nil, sinceLastError: Duration? = nil
     ) {
         self.origin = origin
         (self.active, self.idle, self.waiting) = (active, idle, waiting)
-        (self.requests, self.failures) = (requests, failures)
+        (self.requests, self.failures, self.serverErrors) = (requests, failures, serverErrors)
         self.lastError = lastError
         self.sinceLastError = sinceLastError
     }
@@ -97,6 +99,7 @@ package struct UpstreamStatistics: Sendable {
         return UpstreamStatistics(
             origin: origin, active: active + other.active, idle: idle + other.idle, waiting: waiting + other.waiting,
             requests: requests + other.requests, failures: failures + other.failures,
-            lastError: latest.lastError, sinceLastError: latest.sinceLastError)
+            serverErrors: serverErrors + other.serverErrors, lastError: latest.lastError,
+            sinceLastError: latest.sinceLastError)
     }
 }

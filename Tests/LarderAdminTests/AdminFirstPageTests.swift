@@ -33,7 +33,7 @@ struct AdminFirstPageTests {
         var settings = Settings()
         settings.gateway.anyHost = gateway
         settings.forward.anyHost = forward
-        let commands = FirstPage.examples(settings, at: "localhost:3128", isLoopback: isLoopback).map(\.command)
+        let commands = FirstPage.examples(settings, at: "http://localhost:3128", isLoopback: isLoopback).map(\.command)
         #expect(commands.count == expected.count + 1)
         for (command, word) in zip(commands, expected) { #expect(command.contains(word)) }
         #expect(commands.last == "curl http://localhost:3128/-/status")
@@ -42,7 +42,7 @@ struct AdminFirstPageTests {
     @Test func `the examples say where a name and a password are needed`() {
         var settings = Settings()
         settings.access.users = "/etc/larder/users"
-        let commands = FirstPage.examples(settings, at: "localhost:3128", isLoopback: true).map(\.command)
+        let commands = FirstPage.examples(settings, at: "http://localhost:3128", isLoopback: true).map(\.command)
         #expect(commands.count == 3)
         #expect(commands[0].contains("Proxy-Authorization: Basic"))
         #expect(commands[1].hasPrefix("curl -U NAME -x "))

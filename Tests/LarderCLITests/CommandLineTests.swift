@@ -49,6 +49,8 @@ struct CommandLineTests {
 
     @Test func `any other word is no command, and a command or an option is not corrected`() {
         #expect(Program.suggestion(for: "nosuch") == "'nosuch' is no command; `larder --help` lists them all")
+        #expect(Program.suggestion(for: "stop")?.contains("`systemctl stop larder`") == true)
+        #expect(Program.suggestion(for: "restart")?.contains("`systemctl restart larder`") == true)
         for word in ["list", "help", "--hepl", nil] { #expect(Program.suggestion(for: word) == nil) }
     }
 

@@ -47,6 +47,19 @@ struct PoolTests {
         }
     }
 
+    @Test func `answers with errors of the server are counted, and are no failures`() async throws {
+        try await Fixture.run { test in
+            for (status, errors) in [(500, 1), (503, 2), (404, 2), (200, 2)] as [(Int, UInt64)] {
+                _ = try await test.exchange(try .to()) { far in
+                    _ = try await far.head()
+                    try await far.send("HTTP/1.1 \(status) X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                }.text()
+                #expect(test.statistics?.serverErrors == errors)
+            }
+            #expect(test.statistics?.failures == 0)
+        }
+    }
+
     @Test func `origins, schemes and ports have connections of their own`() async throws {
         try await Fixture.run { test in
             for origin in ["http://a.test", "http://b.test", "http://a.test:81", "http://[::1]:8080"] {

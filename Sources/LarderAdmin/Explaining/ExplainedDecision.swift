@@ -189,11 +189,11 @@ struct ExplainedDecision {
                 ["`larder list` has what is stored for each content; `larder explain` takes its URLs too."]
             )
         }
-        let isSafe = situation.method.isSafe
         return (
             "It would be passed to the origin, and the answer back."
-                + (isSafe ? "" : " If that succeeds, what is stored for this URL is not used any more."),
-            isSafe ? [] : ["`larder invalidate URL` has the next request ask the origin without a write."]
+                + (situation.method.isSafe
+                    ? "" : " If that succeeds, what is stored for this URL is not used any more."),
+            []
         )
     }
 

@@ -35,28 +35,32 @@ enum FirstPage {
         + "form-action 'none'; frame-ancestors 'none'"
 
     private static func text(_ request: OwnRequest, _ proxy: Proxy) -> String {
-        let host = authority(request, proxy)
+        let home = home(request, proxy)
         let settings = proxy.configuration.settings
-        var text = "Larder \(LarderVersion.current) keeps your APIs at hand.\n\nTry\n"
-        for example in examples(settings, at: host, isLoopback: request.isLoopback) {
-            text += "  \(example.command)\n      \(example.meaning)\n"
+        var text = "Larder \(LarderVersion.current) keeps your APIs at hand.\n\n"
+        // The admin surface's own address leads to no service and to no other host.
+        if request.adminHost == nil {
+            text += "Try\n"
+            for example in examples(settings, at: home, isLoopback: request.isLoopback) {
+                text += "  \(example.command)\n      \(example.meaning)\n"
+            }
+            if settings.access.users != nil { text += "  NAME and PASSWORD are those of a user of this Larder.\n" }
+            text += "\n"
         }
-        if settings.access.users != nil { text += "  NAME and PASSWORD are those of a user of this Larder.\n" }
-        text += "\n"
         text += settings.services.isEmpty ? "Services: none yet; describe one in the configuration.\n" : "Services\n"
-        let width = settings.services.map(\.effectiveMount.count).max() ?? 0
-        for service in settings.services {
-            let gap = String(repeating: " ", count: width - service.effectiveMount.count)
-            text += "  http://\(host)\(service.effectiveMount)\(gap)  \(service.baseURL.shown)\n"
+        let names = settings.services.map { request.adminHost == nil ? home + $0.effectiveMount : $0.name }
+        let width = names.map(\.count).max() ?? 0
+        for (name, service) in zip(names, settings.services) {
+            text += "  \(name)\(String(repeating: " ", count: width - name.count))  \(service.baseURL.shown)\n"
         }
         return text + """
 
             More
-              http://\(host)/                        in a browser: the dashboard
-              http://\(host)/-/status                counts and sizes, as JSON
-              http://\(host)/-/metrics               the same for Prometheus
-              http://\(host)/-/resources             what is stored
-              http://\(host)/-/explain?url=URL       why a URL is or is not answered from the cache
+              \(home)/                        in a browser: the dashboard
+              \(home)/-/status                counts and sizes, as JSON
+              \(home)/-/metrics               the same for Prometheus
+              \(home)/-/resources             what is stored
+              \(home)/-/explain?url=URL       why a URL is or is not answered from the cache
               larder --help
 
             """
@@ -64,34 +68,38 @@ enum FirstPage {
 
     /// The commands that work for this client, with what each is for.
     ///
-    /// - Parameter isLoopback: whether the client is on this machine, as the gateway to any host is for those alone.
+    /// - Parameters:
+    ///   - home: the URL of this page, without its path.
+    ///   - isLoopback: whether the client is on this machine, as the gateway to any host is for those alone.
     static func examples(
-        _ settings: Settings, at host: String, isLoopback: Bool
+        _ settings: Settings, at home: String, isLoopback: Bool
     ) -> [(command: String, meaning: String)] {
         let hasUsers = settings.access.users != nil
         // Gateway clients say who they are by the proxy's field, as `Authorization` is for the API.
         let gateway = hasUsers ? "curl -H \"Proxy-Authorization: Basic $(printf NAME:PASSWORD | base64)\"" : "curl"
         var examples: [(command: String, meaning: String)] = []
         if settings.gateway.anyHost, isLoopback {
-            examples.append(("\(gateway) http://\(host)/https/example.com/", "any host, through the gateway"))
+            examples.append(("\(gateway) \(home)/https/example.com/", "any host, through the gateway"))
         }
         if settings.forward.anyHost {
             let proxy = hasUsers ? "curl -U NAME -x" : "curl -x"
             let meaning = hasUsers ? "as a forward proxy; curl asks for the password" : "as a forward proxy"
-            examples.append(("\(proxy) http://\(host) http://example.com/", meaning))
+            examples.append(("\(proxy) \(home) http://example.com/", meaning))
         }
         if let service = settings.services.first {
-            let command = "\(gateway) http://\(host)\(service.effectiveMount)"
+            let command = "\(gateway) \(home)\(service.effectiveMount)"
             examples.append((command, "the service `\(service.name)`"))
         } else {
-            examples.append(("curl http://\(host)/-/status", "how it is doing"))
+            examples.append(("curl \(home)/-/status", "how it is doing"))
         }
         return examples
     }
 
-    /// The authority by which the client addressed Larder, or that of a listener.
-    private static func authority(_ request: OwnRequest, _ proxy: Proxy) -> String {
-        if !request.isOverSocket, let host = request.fields[first: .host] { return host }
-        return proxy.addresses.first { !$0.isUnix }.map { "localhost:\($0.port)" } ?? "localhost:3128"
+    /// The scheme and authority by which the client addressed Larder, or those of a listener.
+    private static func home(_ request: OwnRequest, _ proxy: Proxy) -> String {
+        if !request.isOverSocket, let host = request.fields[first: .host] {
+            return (request.isSecure ? "https://" : "http://") + host
+        }
+        return "http://" + (proxy.addresses.first { !$0.isUnix }.map { "localhost:\($0.port)" } ?? "localhost:3128")
     }
 }

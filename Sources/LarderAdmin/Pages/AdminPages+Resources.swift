@@ -199,7 +199,7 @@ extension Problem {
         Problem(
             status: 409, title: "Pinned", proxyError: .proxyInternalResponse,
             detail: "\(url.prefix(500)) is pinned, so nothing was wiped.",
-            advice: "Add `--pinned` (`pinned=true`) to wipe it all the same, or unpin it first.")
+            advice: "Wipe it with `--pinned` (in a request to the daemon `pinned=true`), or unpin it first.")
     }
 
     static func unknownResource(_ url: String) -> Problem {

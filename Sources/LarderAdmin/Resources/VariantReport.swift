@@ -70,7 +70,8 @@ struct VariantReport {
         if let length = stored.lengthOfWhole { object["completeBytes"] = .integer(length) }
         if let rendition = variant.rendition, !rendition.isOverride {
             object["transformed"] = [
-                "originStatus": .integer(rendition.originStatus.rawValue), "countsAsData": .bool(rendition.isPromoted),
+                "originStatus": .integer(rendition.originStatus.rawValue),
+                "countsAsData": .bool(rendition.isPromoted || !rendition.originStatus.isError),
             ]
         }
         if let pace = variant.pace {

@@ -141,6 +141,9 @@ extension StatusReport {
         text.counter(
             "larder_origin_connection_failures", "Connections to the busiest origins that could not be made.",
             lines.map { ([("origin", $0.origin)], Double($0.failures)) })
+        text.counter(
+            "larder_origin_server_errors", "Answers of the busiest origins with a status of 500 or more.",
+            lines.map { ([("origin", $0.origin)], Double($0.serverErrors)) })
     }
 
     private func writeLoops(_ text: inout MetricsText) {

@@ -16,7 +16,7 @@ extension StatusReport {
         return [
             "origin": .string(line.origin), "active": .integer(line.active), "idle": .integer(line.idle),
             "waiting": .integer(line.waiting), "requests": .integer(line.requests),
-            "failures": .integer(line.failures),
+            "failures": .integer(line.failures), "serverErrors": .integer(line.serverErrors),
             "lastError": lastError.map { .string($0) } ?? .null,
             "lastErrorAt": since.map { .time(now - $0) } ?? .null,
             "state": .string((trouble?.state ?? .closed).rawValue), "openUntil": time(trouble?.openFor),

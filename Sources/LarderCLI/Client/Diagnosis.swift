@@ -172,8 +172,9 @@ struct Diagnosis {
     }
 
     /// The URL for `text`: https for a host, unless it has a port other than 443; a path of the gateway for a word
-    /// and a path, as `shop/products`, because the names of hosts have a dot.
+    /// and a path, as `shop/products`, because the names of hosts have a dot. Letters that no URL has are escaped.
     static func meantURL(_ text: String) -> String {
+        let text = PercentText.encoded(text) { (0x21...0x7E).contains($0) }
         guard !text.contains("://"), !text.hasPrefix("/") else { return text }
         // A slash too few.
         for scheme in ["https", "http"] where text.hasPrefix(scheme + ":") {

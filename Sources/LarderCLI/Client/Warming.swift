@@ -71,7 +71,7 @@ final class Warming: Sendable {
 
     /// The failure in the daemon's report of a load, in words; nil where there is none.
     static func failure(in answer: JSONValue) -> String? {
-        guard let status = answer["status"]?.int, status >= 400 else { return nil }
+        guard let status = (answer["status"] ?? answer["resource"]?["status"])?.int, status >= 400 else { return nil }
         return "the origin answered \(status)"
     }
 

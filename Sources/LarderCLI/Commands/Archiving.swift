@@ -42,7 +42,8 @@ struct Export: ParsableCommand {
         let isEmpty = summary["entities"]?.int == 0
         if !isEmpty || output.isStandardOutput { try output.finish() }
         if isEmpty, !output.isStandardOutput {
-            Terminal.writeError("larder: \(file) was not written")
+            let hint = client.hint(about: pattern).map { "; \($0)" } ?? ""
+            Terminal.writeError("larder: \(file) was not written" + hint)
         } else if output.isStandardOutput {
             let text = client.json ? summary.description : String(Outline.text(summary, .plain).dropLast())
             Terminal.writeError(text)

@@ -77,7 +77,8 @@ struct Check: ParsableCommand {
 
     private static func summary(_ loaded: SettingsLoader.Loaded) -> String {
         let services = Quantity.plural(loaded.settings.services.count, "service")
-        return "\(loaded.file.map(SourcePlace.shown) ?? "no file, the defaults"): valid, \(services)"
+        let none = "no file (looked for \(loaded.searched.joined(separator: ", "))), the defaults"
+        return "\(loaded.file.map(SourcePlace.shown) ?? none): valid, \(services)"
     }
 }
 

@@ -60,10 +60,14 @@ extension ClientOptions {
 
     /// Says that nothing matched, and what may have been meant; returns the exit status for it.
     func nothingMatched(_ pattern: String?, _ words: String = "nothing matched") -> ExitCode {
-        let status = pattern.flatMap { $0.hasPrefix("/") ? try? answer(.get, "/-/status") : nil }
-        let meant = pattern.flatMap { GatewayPattern.meant(by: $0, status?["services"]?.array ?? []) }
-        Terminal.writeError("larder: \(words)" + (meant.map { "; \($0)" } ?? ""))
+        Terminal.writeError("larder: \(words)" + (hint(about: pattern).map { "; \($0)" } ?? ""))
         return ExitCode(CommandFailure.nothingMatched)
+    }
+
+    /// Words about a pattern that matches nothing, where it is known how it was meant.
+    func hint(about pattern: String?) -> String? {
+        guard let pattern, pattern.hasPrefix("/"), let status = try? answer(.get, "/-/status") else { return nil }
+        return GatewayPattern.meant(by: pattern, status["services"]?.array ?? [])
     }
 }
 

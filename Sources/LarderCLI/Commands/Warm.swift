@@ -51,7 +51,7 @@ struct Warm: ParsableCommand {
         let warming = Warming { [admin] url in
             try JSONValue(parsing: try admin.send(.post, AdminClient.target(path, [("url", url)])))
         }
-        let lines = Warming.urls(in: content)
+        let lines = Warming.urls(in: content).map(Diagnosis.meantURL)
         var seen: Set<String> = []
         let urls = lines.filter { seen.insert($0).inserted }
         let isShown = isatty(STDERR_FILENO) == 1

@@ -2,6 +2,7 @@
 
 import ArgumentParser
 import Glibc
+import Larder
 import LarderHTTP
 
 /// `larder watch`
@@ -40,11 +41,16 @@ struct Watch: ParsableCommand {
     func run() throws {
         // This command ends by an interrupt.
         signal(SIGINT) { _ in _exit(0) }
-        var parameters = subject.map { [(name: isMany ? "match" : "url", value: $0)] } ?? []
+        var parameters =
+            subject.map {
+                isMany ? [(name: "match", value: $0)] : [(name: "url", value: Diagnosis.meantURL($0))]
+            }
+            ?? []
         if load { parameters.append(("loadIfNeeded", "1")) }
         if requests { parameters.append(("requests", "1")) }
         let target = AdminClient.target("/-/events", parameters)
         let admin = try client.adminClient()
+        tellOfMount()
         let style = client.style
         var reconnecting = Reconnecting()
         while true {
@@ -62,5 +68,14 @@ struct Watch: ParsableCommand {
                 sleep(UInt32(pause))
             }
         }
+    }
+
+    /// A pattern that begins with a service's mount, and matches nothing, will most likely match nothing ever.
+    private func tellOfMount() {
+        guard isMany, let subject, let hint = client.hint(about: subject),
+            let answer = try? client.answer(.get, "/-/resources", [("match", subject), ("limit", "1")]),
+            answer["resources"]?.array?.isEmpty == true
+        else { return }
+        Terminal.writeError("larder: \(hint)")
     }
 }

@@ -133,16 +133,19 @@ enum StatusText {
         let states = ["open": "left alone, as it fails", "halfOpen": "being tried again", "paused": "asks to wait"]
         let isDue = "failed; the next request tries it again"
         var table = Columns(
-            sides: [.left, .right, .right, .left], heading: ["origin", "requests", "unanswered", "last error"])
+            sides: [.left, .right, .right, .right, .left],
+            heading: ["origin", "requests", "5xx", "unanswered", "last error"])
         for origin in status["upstreams"]?.array ?? [] {
             let name = origin["state"]?.string ?? ""
             let state = name == "open" && origin["openUntil"]?.string == nil ? isDue : states[name]
-            guard state != nil || origin["failures"]?.int ?? 0 > 0 else { continue }
+            let serverErrors = origin["serverErrors"]?.int ?? 0
+            guard state != nil || serverErrors > 0 || origin["failures"]?.int ?? 0 > 0 else { continue }
             let time = (origin["lastErrorAt"]?.string).map { " (\($0))" } ?? ""
             let reasons = [state, (origin["lastError"]?.string).map { Outline.printable($0 + time) }].compactMap(\.self)
             table.rows.append([
                 Outline.printable(origin["origin"]?.string ?? "?"), Quantity.count(origin["requests"]?.int ?? 0),
-                Quantity.count(origin["failures"]?.int ?? 0), reasons.joined(separator: ": "),
+                Quantity.count(serverErrors), Quantity.count(origin["failures"]?.int ?? 0),
+                reasons.joined(separator: ": "),
             ])
         }
         return table

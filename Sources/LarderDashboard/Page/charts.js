@@ -87,7 +87,8 @@ const sum = values => values.reduce((sum, value) => sum + value, 0);
 function drawHistory(series, isDay) {
   // A daemon that has just been started fills the picture all the same.
   const slots = Math.max(24, series.hits.length), step = series.stepSeconds;
-  const start = Date.parse(series.from);
+  // There is none before the first value.
+  const start = Date.parse(series.from) || Date.now();
   const clock = index => new Date(start + index * step * 1000).toLocaleTimeString([], isDay
     ? { hour: "2-digit", minute: "2-digit" } : { hour: "2-digit", minute: "2-digit", second: "2-digit" });
   // The left edge is that of the first slot, for which there may be no value yet.

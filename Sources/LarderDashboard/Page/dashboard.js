@@ -94,6 +94,10 @@ function healthOf(service, upstreams) {
   if (!trouble && failed) {
     return holding("td", "long warn-text", "answers now", element("span", failures(failed) + " since the start", "sub"));
   }
+  if (!trouble && line.serverErrors) {
+    const many = `${count(line.serverErrors)} of ${count(line.requests)} answers since the start were errors (5xx)`;
+    return holding("td", "long warn-text", "answers", element("span", many, "sub"));
+  }
   if (!trouble) return element("td", "well", "good-text");
   return holding("td", "long bad-text", trouble, element("span", lastErrorOf(line), "sub"));
 }
@@ -127,6 +131,7 @@ function showServices(status) {
 function showOrigins(status) {
   rows("origins", status.upstreams.map(line => [
     element("td", line.origin, "long place"), element("td", count(line.requests), "number"),
+    element("td", count(line.serverErrors), "number" + (line.serverErrors ? " warn-text" : "")),
     element("td", count(line.failures), "number" + (line.failures ? " warn-text" : "")),
     element("td", line.active + " + " + line.idle + " idle", "number"), element("td", count(line.waiting), "number"),
     element("td", [troubleOf(line), lastErrorOf(line)].filter(Boolean).join(": "), "long quiet"),

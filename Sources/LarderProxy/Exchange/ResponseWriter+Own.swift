@@ -14,8 +14,9 @@ extension ResponseWriter {
         let (head, uri) = (request.head, request.uri)
         let format = ProblemFormat(for: head.fields)
         let instance = uri.isEmpty ? String(decoding: head.target.prefix(1024), as: UTF8.self) : uri.string
-        let port = stream.localAddress.port
-        let home = port == 0 ? "/" : "http://localhost:\(port)/"
+        let local = stream.localAddress
+        let authority = local.isLoopback ? "localhost:\(local.port)" : "\(local)"
+        let home = local.port == 0 ? "/" : "\(stream.isSecure ? "https" : "http")://\(authority)/"
         let text = Array(problem.content(as: format, instance: instance, home: home).utf8)
         var fields = problem.fields
         fields[.date] = context.dateText()

@@ -19,6 +19,8 @@ extension Problem {
     private static func advice(against error: ParseError) -> String {
         switch error.code {
         case .headerSectionTooLarge: "Send fewer or shorter fields, or raise `limits.headSize`."
+        case .tooManyFieldLines: "Send fewer fields, or raise `limits.fieldLines`."
+        case .malformedTarget: "Percent-encode what may not stand in a URL, as `ü` by `%C3%BC`; Larder repairs nothing."
         case .targetTooLong: "Send a shorter URL, or raise `limits.targetLength`."
         default: "Send the request as RFC 9112 defines it; Larder repairs nothing."
         }
@@ -160,7 +162,7 @@ extension Problem {
             status: 504, title: "Not stored", proxyError: .httpRequestDenied,
             detail:
                 "There is no stored response that may answer this request for \(uri.string.prefix(500)) (\(why.rawValue)).",
-            advice: "Leave out `only-if-cached`, or go online, to ask the origin.")
+            advice: "Leave out `only-if-cached` (`--stored` of `larder get`), or go online, to ask the origin.")
     }
 
     /// A failure between Larder and the upstream.

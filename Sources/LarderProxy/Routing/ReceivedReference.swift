@@ -7,7 +7,9 @@ import LarderHTTP
 struct ReceivedReference {
     let text: String
 
-    /// - Parameter scheme: of the resource whose response contains it.
+    /// - Parameters:
+    ///   - received: a field's value, or a part of one.
+    ///   - scheme: of the resource whose response contains it.
     init(_ received: String, scheme: TargetURI.Scheme) {
         // Surrounding blanks, and tabs anywhere, are ignored.
         var reference = received.filter { $0 != "\t" }[...]
@@ -30,6 +32,6 @@ struct ReceivedReference {
             case .some(let named): named + "://" + host
             case nil: path.hasPrefix("//") ? "//" + host : path
             }
-        text = PercentText.reference(written + rest)
+        text = PercentText.reference(inField: written + rest)
     }
 }

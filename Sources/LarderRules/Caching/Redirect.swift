@@ -16,7 +16,7 @@ package enum Redirect: Hashable, Sendable {
     package init?(_ response: ResponseHead, at place: TargetURI) {
         guard [301, 302, 303, 307, 308].contains(response.status), let location = response.fields[first: .location]
         else { return nil }
-        guard let target = place.resolving(PercentText.reference(location)) else {
+        guard let target = place.resolving(PercentText.reference(inField: location)) else {
             self = .unreadable(location)
             return
         }

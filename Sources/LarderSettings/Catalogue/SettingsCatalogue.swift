@@ -105,7 +105,8 @@ package enum SettingsCatalogue {
             """
             Whether every user of this machine may open lanes: `larder run` and `larder env --lane`, without records and \
             replays. It makes a second socket beside `admin.socket`, `larder-lanes.sock` for `larder.sock`, on which all \
-            users may do this, end their own lanes, and read; nothing else.
+            users may do this, end their own lanes, and read; nothing else. The socket's directory must be open to them, as \
+            the package's `/run/larder` is; `$XDG_RUNTIME_DIR` and the one in `/tmp` are not.
             """),
         Setting(
             "admin.listen", \.admin.listen, .listenAddresses(count: 0...64), needsRestart: true,
@@ -248,7 +249,8 @@ package enum SettingsCatalogue {
                 + "through as it came; when a transformer makes more, the client gets a 502."),
         Setting(
             "limits.transforming", \.limits.transforming, .size(.mebibytes(1), .gibibytes(64)),
-            "Content collected for transformers at one time. A request for which there is no room is answered 503."),
+            "Content collected for transformers at one time, of which one service has no more than three quarters. A request "
+                + "for which there is no room is answered 503."),
     ]
 
     private static let log: [Setting<Settings>] = [

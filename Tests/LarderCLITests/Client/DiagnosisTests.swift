@@ -162,6 +162,7 @@ struct DiagnosisTests {
         ("https:/api.test/x", "https://api.test/x"), ("http:api.test", "http://api.test"),
         ("http://api.test", "http://api.test"), ("/github/a", "/github/a"),
         ("github/a/b", "/github/a/b"), ("localhost/a", "https://localhost/a"), ("registry", "https://registry/"),
+        ("http://a.test/ü b?q=é", "http://a.test/%C3%BC%20b?q=%C3%A9"), ("http://[::1]/a%20|", "http://[::1]/a%20|"),
     ])
     func `a host is meant over https, unless it has another port`(text: String, url: String) {
         #expect(Diagnosis.meantURL(text) == url)

@@ -22,6 +22,7 @@ struct OutputTests {
                  "otherHosts": {"requests": {"hit": 7}},
                  "upstreams": [
                   {"origin": "http://well.test:80", "requests": 3, "failures": 0, "state": "closed", "lastError": null},
+                  {"origin": "http://ill.test:80", "requests": 3, "failures": 0, "serverErrors": 2, "state": "closed"},
                   {"origin": "http://api.test:80", "requests": 9, "failures": 7, "state": "open",
                    "openUntil": "2026-01-01T00:00:00Z", "lastError": "refused",
                    "lastErrorAt": "2026-01-01T00:00:00Z"},
@@ -47,9 +48,10 @@ struct OutputTests {
                 (other hosts)          7       0        0 %    0 B      -      -
                 quiet                  0       0        0 %    0 B      -      -
 
-                origin              requests  unanswered  last error
-                http://api.test:80         9           7  left alone, as it fails: refused (2026-01-01T00:00:00Z)
-                http://b.test:80           5           0  failed; the next request tries it again: it answered 503
+                origin              requests  5xx  unanswered  last error
+                http://ill.test:80         3    2           0
+                http://api.test:80         9    0           7  left alone, as it fails: refused (2026-01-01T00:00:00Z)
+                http://b.test:80           5    0           0  failed; the next request tries it again: it answered 503
 
                 all there is: larder status --all
 

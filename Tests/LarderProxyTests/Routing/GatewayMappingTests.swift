@@ -71,6 +71,7 @@ struct GatewayMappingTests {
         ),
         ("</v1/a>; title=\"see <b>\"", "</api/a>; title=\"see <b>\""),
         ("</v1/a>; title=\"a \\\" <b>\", </v1/c>", "</api/a>; title=\"a \\\" <b>\", </api/c>"),
+        ("</v1/\u{C3}\u{BC}>; title=\"\u{C3}\u{BC}\"", "</api/%C3%BC>; title=\"\u{C3}\u{BC}\""),
         ("</v1/unclosed", "</v1/unclosed"), ("", ""),
     ]) func `links`(link: String, expected: String) throws {
         #expect(try mapping().mapped([.link: link])[.link] == expected)

@@ -15,6 +15,7 @@ struct UnknownPathTests {
     @Test(arguments: [
         ("/https://api.example.com/x", "/https/api.example.com/x"), ("/http://a.test:8080", "/http/a.test:8080/"),
         ("/https:/api.example.com/x", "/https/api.example.com/x"), ("/HTTPS://a.test/", "/https/a.test/"),
+        ("/https/https://a.test/x", "/https/a.test/x"), ("/http/https://a.test", "/https/a.test/"),
     ])
     func `a URL behind the address is answered with how it is written`(path: String, meant: String) {
         #expect(advice(path).hasPrefix("Did you mean \(meant)?"), "\(advice(path))")

@@ -28,6 +28,8 @@ struct RedirectTests {
 
     @Test func `what is invalid in a URL is escaped, and what means none is said`() throws {
         #expect(try redirect(302, "/a b/é%zz%41") == .to(TargetURI("https://api.example/a%20b/%C3%A9%25zz%41")))
+        // Two octets of UTF-8, as they stand in a field.
+        #expect(try redirect(302, "/\u{C3}\u{A9}?\u{C3}\u{BC}") == .to(TargetURI("https://api.example/%C3%A9?%C3%BC")))
         #expect(try redirect(302, "mailto:a@b") == .unreadable("mailto:a@b"))
         #expect(try redirect(302, "http://[::1") == .unreadable("http://[::1"))
         #expect(try redirect(302, "http://other.example/") == .unencrypted(TargetURI("http://other.example/")))
