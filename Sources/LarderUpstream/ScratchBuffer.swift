@@ -18,6 +18,7 @@ final class ScratchBuffer {
     func receive(
         from stream: ByteStream, limit: Int = ScratchBuffer.size
     ) async throws(IOError) -> UnsafeRawBufferPointer {
+        await stream.giveWay()
         while true {
             let count = try stream.tryRead(into: UnsafeMutableRawBufferPointer(rebasing: memory[..<limit]))
             if let count { return UnsafeRawBufferPointer(rebasing: memory[..<count]) }

@@ -51,6 +51,12 @@ static inline void larder_ssl_ctx_keep_no_server_sessions(SSL_CTX *context) {
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
 }
 
+/* The same constants, and nothing for a client to resume. */
+static inline void larder_ssl_ctx_resume_nothing(SSL_CTX *context) {
+    SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
+    SSL_CTX_set_num_tickets(context, 0);
+}
+
 /* Macros over SSL_CTX_callback_ctrl and SSL_CTX_ctrl, with casts. */
 static inline void larder_ssl_ctx_on_server_name(
     SSL_CTX *context, int (*named)(SSL *, int *, void *), void *argument) {

@@ -7,11 +7,22 @@ extension ByteStream {
     ///
     /// `buffer` must have room, and stay in place until this returns.
     package func read(into buffer: UnsafeMutableRawBufferPointer) async throws(IOError) -> Int {
+        await giveWay()
         while true {
             if let count = try tryRead(into: buffer) { return count }
             try await waitToRead("read")
         }
     }
+
+    /// Lets others run if a peer has had many turns one after the other, because it sends faster than it is read, or in
+    /// small pieces. To be called between reads.
+    package func giveWay() async {
+        guard readsInARow >= Self.readsInATurn else { return }
+        readsInARow = 0
+        await withUnsafeContinuation { continuation in executor.later { continuation.resume() } }
+    }
+
+    private static let readsInATurn = 16
 
     /// Suspends until there is something to read, the end included; so an idle connection needs no buffer.
     ///
@@ -27,8 +38,16 @@ extension ByteStream {
         guard isOpen else { throw closedError("read") }
         // Holds: readers bring room that they have just made.
         precondition(buffer.count > 0, "reading needs room")
-        if let tls { return try tls.read(into: buffer, of: self) }
-        guard isReadable || breakWasMissed() else { return nil }
+        readsInARow += 1
+        if let tls {
+            let count = try tls.read(into: buffer, of: self)
+            if count == nil { readsInARow = 0 }
+            return count
+        }
+        guard isReadable || breakWasMissed() else {
+            readsInARow = 0
+            return nil
+        }
         while true {
             let count = Glibc.recv(descriptor, buffer.baseAddress, buffer.count, 0)
             if count >= 0 {
@@ -44,6 +63,7 @@ extension ByteStream {
             case EINTR: continue
             case EAGAIN:
                 isReadable = false
+                readsInARow = 0
                 return nil
             default: throw IOError(errno: errno, operation: "read")
             }

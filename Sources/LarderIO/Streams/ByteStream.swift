@@ -23,6 +23,8 @@ package final class ByteStream {
     /// The socket counts as empty because a receive did not fill its buffer. A reset in the same event as those octets
     /// looks like octets alone and is not reported again; a send that succeeds afterwards rules it out.
     var isEmptyUnlessBroken = false
+    /// How often it was read since others last had a turn.
+    var readsInARow = 0
     /// See `isWritable` and what follows it.
     var shown = Shown()
 

@@ -9,6 +9,8 @@ import Glibc
 final class TLSSession {
     /// The most a TLS record carries (RFC 8446 §5.1).
     private static let recordLimit = 16384
+    /// How many records are read at a time: they may have an octet each, and others wait meanwhile.
+    private static let recordsAtOnce = 64
 
     let ssl: OpaquePointer
     /// The context of `ssl`, which OpenSSL calls back into.
@@ -25,6 +27,8 @@ final class TLSSession {
     private var isEnded = false
     /// The kernel waits for more before it sends what was written last.
     private var hasHeld = false
+    /// The end or an error, if that came behind the octets that were read last.
+    private var follows: Result<Int, IOError>?
 
     /// Whether it still reads what came before the session was made.
     private var hasEarly: Bool
@@ -40,7 +44,7 @@ final class TLSSession {
     deinit { SSL_free(ssl) }
 
     /// Whether there is input that the socket's readiness does not show.
-    var hasBufferedInput: Bool { !isStarved && SSL_has_pending(ssl) == 1 }
+    var hasBufferedInput: Bool { follows != nil || !isStarved && SSL_has_pending(ssl) == 1 }
 
     /// Goes on with the handshake. True when it is done.
     func handshake(of stream: ByteStream) throws(IOError) -> Bool {
@@ -89,11 +93,34 @@ final class TLSSession {
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer, of stream: ByteStream) throws(IOError) -> Int? {
+        if let follows { return try follows.get() }
         guard readNeedsRoom ? stream.isWritable : stream.isReadable || hasBufferedInput else { return nil }
+        guard var filled = try readRecord(into: buffer, of: stream) else { return nil }
+        var records = 1
+        while filled > 0, filled < buffer.count, records < Self.recordsAtOnce, SSL_has_pending(ssl) == 1 {
+            records += 1
+            let room = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
+            do throws(IOError) {
+                guard let count = try readRecord(into: room, of: stream) else { break }
+                if count == 0 {
+                    follows = .success(0)
+                    break
+                }
+                filled += count
+            } catch {
+                follows = .failure(error)
+                break
+            }
+        }
+        return filled
+    }
+
+    /// Reads the rest of a record, or of the next one. 0 is the end, nil means that nothing is there yet.
+    private func readRecord(into room: UnsafeMutableRawBufferPointer, of stream: ByteStream) throws(IOError) -> Int? {
         ERR_clear_error()
         errno = 0
         var count = 0
-        let status = SSL_read_ex(ssl, buffer.baseAddress, buffer.count, &count)
+        let status = SSL_read_ex(ssl, room.baseAddress, room.count, &count)
         if status == 1 {
             readNeedsRoom = false
             isStarved = false
@@ -104,6 +131,7 @@ final class TLSSession {
 
     /// Whether there are octets for the application, an end or an error. Takes in everything else, such as tickets.
     func hasInput(of stream: ByteStream) -> Bool {
+        if follows != nil { return true }
         guard stream.isReadable || hasBufferedInput else { return false }
         ERR_clear_error()
         errno = 0

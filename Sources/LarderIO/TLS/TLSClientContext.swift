@@ -104,7 +104,9 @@ package final class TLSClientContext: Sendable {
             SSL_set_hostflags(ssl, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT))
             isReady = isReady && SSL_set1_host(ssl, name) == 1 && larder_ssl_set_server_name(ssl, name) == 1
             if let session = sessions?.take(for: name) {
-                SSL_set_session(ssl, session)
+                // The dates of a certificate are looked at in a handshake, and not when a session is resumed.
+                let isValid = X509_cmp_current_time(X509_get0_notAfter(SSL_SESSION_get0_peer(session))) > 0
+                if isValid { SSL_set_session(ssl, session) }
                 SSL_SESSION_free(session)
             }
         }

@@ -55,6 +55,8 @@ package final class TLSServerContext: @unchecked Sendable {
         // The names of the authorities are told to clients, which choose their certificate by them.
         SSL_CTX_set_client_CA_list(context, names)
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
+        // The dates of a certificate are looked at in a handshake, and not when a session is resumed.
+        larder_ssl_ctx_resume_nothing(context)
     }
 
     /// Has a connection go on with the certificate for `host`, if one of the others is for it.

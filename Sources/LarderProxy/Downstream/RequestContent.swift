@@ -117,6 +117,7 @@ final class RequestContent {
 
     /// Receives available content, or waits for it.
     private func fill() async throws(IOError) {
+        await stream.giveWay()
         guard let count = try stream.tryRead(into: buffer.writable(minimum: 4096)) else {
             return try await stream.waitReadable()
         }

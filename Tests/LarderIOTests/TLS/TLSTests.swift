@@ -230,6 +230,57 @@ struct TLSTests {
         #expect(resumed == [false, true, false])
     }
 
+    @Test func `a session ends with the certificate that it was made with`() async throws {
+        // Valid for two seconds more.
+        let side = try Self.contexts(validity: -3600...2)
+        let error = try await onLoop { loop -> IOError? in
+            let begun = ContinuousClock.now
+            while true {
+                let client = try Self.connection(on: loop) { server in
+                    guard (try? await server.startTLS(server: side.server)) != nil else { return }
+                    try? await server.write(Array("x".utf8))
+                    _ = try? await server.readSome()
+                }
+                defer { client.close() }
+                do throws(IOError) {
+                    try await client.startTLS(client: side.client, serverName: "origin.example")
+                    _ = try await client.readSome()
+                } catch { return error }
+                guard begun.duration(to: .now) < .seconds(30) else { return nil }
+            }
+        }
+        #expect(error?.code == .certificateInvalid)
+    }
+
+    @Test func `small records are read many at a time, and others have their turns meanwhile`() async throws {
+        let side = try Self.contexts()
+        let count = 20_000
+        let (reads, turns) = try await onLoop { loop in
+            let client = try Self.connection(on: loop) { server in
+                guard (try? await server.startTLS(server: side.server)) != nil else { return }
+                for _ in 0..<count { try? await server.write([1]) }
+                _ = try? await server.readSome()
+            }
+            defer { client.close() }
+            try await client.startTLS(client: side.client, serverName: "origin.example")
+            var (reads, turns, received, isOver) = (0, 0, 0, false)
+            loop.spawnHere {
+                while !isOver {
+                    turns += 1
+                    await loop.yield()
+                }
+            }
+            while received < count {
+                received += try await client.readSome().count
+                reads += 1
+            }
+            isOver = true
+            return (reads, turns)
+        }
+        #expect(reads < count / 4 && reads >= count / 64, "\(reads)")
+        #expect(turns > reads / 32, "\(turns) for \(reads)")
+    }
+
     @Test func `between exchanges nothing is pending, whatever TLS sends for itself`() async throws {
         let side = try Self.contexts()
         let log = try await onLoop { loop in
