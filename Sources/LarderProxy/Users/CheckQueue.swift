@@ -32,6 +32,16 @@ struct CheckQueue<Client: Hashable & Sendable, Item: Sendable>: Sendable {
         return true
     }
 
+    /// The newest item of the client with most that waits, which gives way to the first one of another client where there
+    /// is no room. Nil where there is, or nobody has more than one.
+    mutating func makeRoom(for client: Client) -> Item? {
+        guard count >= limit, waiting[client] == nil,
+            let (greedy, items) = waiting.max(by: { $0.value.count < $1.value.count }), items.count > 1
+        else { return nil }
+        count -= 1
+        return waiting[greedy]?.popLast()
+    }
+
     /// The next to be begun; nil when none waits, or enough are running. `ended` must follow.
     mutating func next() -> (client: Client, item: Item)? {
         guard running < threads, let client = turns.first, var items = waiting[client], !items.isEmpty else {

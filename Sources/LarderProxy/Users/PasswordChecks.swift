@@ -100,14 +100,19 @@ final class PasswordChecks<
 
     private func add(_ waiter: Waiter, _ compare: @Sendable @escaping () -> Bool) {
         let now = time.monotonic()
-        let refused = state.withLock { refusal(of: waiter, compare, in: &$0, at: now) }
+        let (refused, displaced) = state.withLock { state in
+            var displaced: [Waiter] = []
+            return (refusal(of: waiter, compare, in: &state, at: now, displacing: &displaced), displaced)
+        }
+        for other in displaced { other.tell(.busy) }
         if let refused { return waiter.tell(refused) }
         begin()
     }
 
     /// Nil when it waits from now on.
     private func refusal(
-        of waiter: Waiter, _ compare: @Sendable @escaping () -> Bool, in state: inout State, at now: Int64
+        of waiter: Waiter, _ compare: @Sendable @escaping () -> Bool, in state: inout State, at now: Int64,
+        displacing displaced: inout [Waiter]
     ) -> Outcome? {
         let attempt = waiter.attempt
         switch state.attempts.begin(attempt, at: now) {
@@ -121,6 +126,9 @@ final class PasswordChecks<
             return nil
         }
         if let delay = state.attempts.delay(of: attempt.client, at: now) { return .tooOften(delay) }
+        if let other = state.queue.makeRoom(for: attempt.client) {
+            displaced = state.checks.removeValue(forKey: other)?.waiters ?? []
+        }
         guard state.queue.add(attempt.credentials, of: attempt.client) else { return .busy }
         state.checks[attempt.credentials] = Check(compare: compare, waiters: [waiter])
         return nil

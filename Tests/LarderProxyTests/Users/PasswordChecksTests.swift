@@ -84,6 +84,28 @@ struct UserMemoryTests {
         #expect(limit.wait(of: 0, at: 100) != nil)
     }
 
+    @Test func `the client with most that waits gives way to one with nothing`() {
+        var queue = CheckQueue<String, Int>(threads: 1, limit: 4, clientLimit: 3)
+        for item in 1...3 { _ = queue.add(item, of: "a") }
+        let none = queue.makeRoom(for: "b")
+        #expect(none == nil, "there is room")
+        _ = queue.add(4, of: "b")
+        let given = [queue.makeRoom(for: "b"), queue.makeRoom(for: "c")]
+        #expect(given == [nil, 3])
+        let isAdded = queue.add(5, of: "c")
+        #expect(isAdded)
+        _ = queue.makeRoom(for: "d")
+        _ = queue.add(6, of: "d")
+        let last = queue.makeRoom(for: "e")
+        #expect(last == nil && queue.count == 4, "each has one")
+        var order: [Int] = []
+        while let next = queue.next() {
+            order.append(next.item)
+            queue.ended()
+        }
+        #expect(order == [1, 4, 5, 6])
+    }
+
     @Test func `clients take turns, however many one has that wait`() {
         var queue = CheckQueue<String, Int>(threads: 1, limit: 6, clientLimit: 4)
         let own = (1...5).map { queue.add($0, of: "a") }
