@@ -272,6 +272,22 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
+// What requests go through lies side by side in an optimized program, in the order of packaging/hot-functions: a forwarded
+// response takes a sixth less of the processor's time (docs/performance.md). Nobody could depend on a version of a package
+// with such flags, so they are not there where this one was fetched.
+if !Context.packageDirectory.contains("/checkouts/") {
+    for target in package.targets where target.type != .test {
+        target.swiftSettings?.append(
+            .unsafeFlags(["-Xfrontend", "-function-sections"], .when(configuration: .release)))
+    }
+    let order = "\(Context.packageDirectory)/packaging/hot-functions.txt"
+    package.targets.first { $0.name == "LarderProgram" }?.linkerSettings = [
+        .unsafeFlags(
+            ["-use-ld=lld", "-Xlinker", "--symbol-ordering-file=\(order)", "-Xlinker", "--no-warn-symbol-ordering"],
+            .when(configuration: .release))
+    ]
+}
+
 // A smaller program, when `scripts/package` builds one: modules that no request of a client goes through are optimized
 // for size. Nobody could depend on a package with such flags, so they are not there otherwise.
 if Context.environment["LARDER_SMALL"] != nil {
