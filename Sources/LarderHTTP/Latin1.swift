@@ -11,6 +11,12 @@ extension String {
         }
     }
 
+    /// A field's value as web browsers read it: in UTF-8 where it is that.
+    package var asFieldText: String {
+        guard utf8.contains(where: { $0 > 0x7F }) else { return self }
+        return latin1.flatMap { String(validating: $0, as: UTF8.self) } ?? self
+    }
+
     /// Nil if a character is none of ISO-8859-1.
     package var latin1: [UInt8]? {
         var octets: [UInt8] = []

@@ -212,6 +212,8 @@ package final class Proxy: Sendable {
         do {
             await DefaultExecutor.begin()
             try await startLoops()
+            // Programs may have invalidated what is on disk while they configured their services: nobody gets that any more.
+            for service in configuration.router.table.services { await service.service.finishCacheWork() }
             let addresses = try await listen(inherited: inherited, admin: admin)
             state.withLock { state in
                 state.addresses = addresses

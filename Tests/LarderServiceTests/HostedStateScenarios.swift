@@ -596,7 +596,8 @@ struct HostedStateScenarios {
             for path in paths { #expect(try await scene.getStored(path).text == "\(path) 1") }
             try await scene.restart()
             for path in paths {
-                #expect(try await scene.get(path).text == "\(path) \(path == "/kept" ? 1 : 2)")
+                let text = try await scene.get(path).text
+                #expect(text == "\(path) \(path == "/kept" ? 1 : 2)")
             }
         }
     }

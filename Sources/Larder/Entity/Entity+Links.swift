@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderHTTP
+
 extension Entity {
     /// The target of the first link with that relation type, as the response wrote it; pass it to
     /// ``Resource/relative(_:)``. nil when the `Link` fields have none, or only links of other things than the response
@@ -29,7 +31,7 @@ private struct LinkReader {
 
     private var rest: ArraySlice<UInt8>
 
-    init(_ line: String) { rest = Array(line.utf8)[...] }
+    init(_ line: String) { rest = Array(line.asFieldText.utf8)[...] }
 
     mutating func next() -> Link? {
         skip(" \t,")

@@ -177,7 +177,8 @@ public final class Service: Sendable {
         wipeResources(scope) { isMatch($0.url) }
     }
 
-    /// Declares the data of the resources that a glob matches out of date; in a daemon, what its clients get too.
+    /// Declares the data of the resources that a glob matches out of date; in a daemon, what its clients get too: from memory
+    /// at once, and from disk when ``finishCacheWork()`` has returned. A daemon that is about to start waits for that.
     public func invalidateResources(matching pattern: GlobPattern) {
         let isMatch = pattern.predicate(relativeTo: baseURL)
         for resource in table.all where isMatch(resource.url) { resource.invalidate() }

@@ -46,13 +46,8 @@ package enum PercentText {
         return String(decoding: octets, as: UTF8.self)
     }
 
-    /// A reference as it stands in a field, where each character is an octet, in the same form. UTF-8 is read as that, as
-    /// web browsers do, and everything else as ISO-8859-1.
-    package static func reference(inField value: String) -> String {
-        guard value.utf8.contains(where: { $0 > 0x7F }) else { return reference(value) }
-        let octets = value.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
-        return reference(String(validating: octets, as: UTF8.self) ?? value)
-    }
+    /// A reference as it stands in a field, in the same form.
+    package static func reference(inField value: String) -> String { reference(value.asFieldText) }
 
     /// A reference with all that is invalid in URIs percent-encoded, and percent signs without a triplet. Escapes stay.
     package static func reference(_ text: some StringProtocol) -> String {

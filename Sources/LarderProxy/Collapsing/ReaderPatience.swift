@@ -60,8 +60,8 @@ final class ReaderPatience {
 
 /// How long readers hold back others who wait behind them: for no longer than a reader at a certain pace would take, and
 /// `timeouts.write` beyond that; those who are slow after them for half of it, and so on, down to a second. So it is
-/// less than twice that in all, and two seconds for each. A reader who keeps the pace is not given up, whatever the others do; but for one that is far
-/// behind when the disk takes no more, as nothing comes for anybody until it has caught up.
+/// less than twice that in all, and two seconds for each. A reader who keeps the pace is not given up, whatever the others
+/// do; but for one that is far behind when the disk takes no more, as nothing comes for anybody until it has caught up.
 ///
 /// In nanoseconds.
 struct Patience {

@@ -72,7 +72,9 @@ extension Problem {
     /// The path of the gateway for a URL that stands behind Larder's address, or where a host should, as it is.
     private static func meantPath(_ path: String) -> String? {
         var path = path[...]
-        for scheme in ["/https", "/http"] where path.hasPrefix("\(scheme)/http") { path = path.dropFirst(scheme.count) }
+        for scheme in ["/https", "/http"] where path.lowercased().hasPrefix("\(scheme)/http") {
+            path = path.dropFirst(scheme.count)
+        }
         for scheme in ["https", "http"] where path.lowercased().hasPrefix("/\(scheme):") {
             let rest = path.prefix(200).dropFirst(scheme.count + 2).drop { $0 == "/" }
             return rest.isEmpty ? nil : "/\(scheme)/\(rest)" + (rest.contains("/") ? "" : "/")

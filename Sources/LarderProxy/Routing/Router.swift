@@ -263,7 +263,8 @@ package final class Router: Sendable {
         guard client.isLoopback else { return .refused(.anyHostFromAfar) }
         let rest = target[(scheme.text.utf8.count + 2)...]
         // A whole URL stands where a host should.
-        if rest.starts(with: "https://".utf8) || rest.starts(with: "http://".utf8) { return nil }
+        let start = String(decoding: rest.prefix(7), as: UTF8.self).lowercased()
+        if start.hasPrefix("https:/") || start.hasPrefix("http:/") { return nil }
         let authority = rest.prefix { !Router.endsAuthority($0) }
         let pathAndQuery = UnsafeRawBufferPointer(rebasing: rest[authority.endIndex...])
         if let plain = Router.withPlainColon(authority) {

@@ -27,7 +27,9 @@ package enum Invalidation {
         guard status.isSuccess || status.isRedirection else { return .none(.failed) }
         var uris = [target]
         for name in [FieldName.location, .contentLocation] where response.count(of: name) == 1 {
-            guard let reference = response[first: name], let uri = target.resolving(reference) else { continue }
+            guard let reference = response[first: name],
+                let uri = target.resolving(PercentText.reference(inField: reference))
+            else { continue }
             // Invalidating the responses of other origins would be an attack on them.
             if uri.hasSameOrigin(as: target), !uris.contains(uri) { uris.append(uri) }
         }

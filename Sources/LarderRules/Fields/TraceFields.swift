@@ -5,8 +5,12 @@ package import LarderHTTP
 /// Request fields with which clients and their tools number each request, for logs and traces: origins do not answer by
 /// them.
 package enum TraceFields {
-    /// A longer value is no number, and may be what an origin fails of.
+    /// A longer value is no number, nor is one with other characters: it may be what an origin fails of.
     private static let longestValue = 128
+
+    private static func isOfNumbers(_ octet: UInt8) -> Bool {
+        ASCII.isAlpha(octet) || ASCII.isDigit(octet) || "-_.:;,=/+@| ".utf8.contains(octet)
+    }
 
     private static let names: Set<FieldName> = [
         "traceparent", "tracestate", "baggage", "b3", "uber-trace-id", "sentry-trace", "newrelic",
@@ -24,7 +28,8 @@ package enum TraceFields {
 
     private static func without(_ fields: Fields) -> Fields {
         fields.filter { name, spelling, value in
-            guard name == nil || name?.registeredCode == 0, value.count <= longestValue else { return true }
+            guard name == nil || name?.registeredCode == 0, value.count <= longestValue, value.allSatisfy(isOfNumbers)
+            else { return true }
             let name = FieldName(token: spelling)
             return !names.contains(name) && !prefixes.contains { name.canonical.hasPrefix($0) }
         }

@@ -108,8 +108,14 @@ package struct Variance: Sendable {
     }
 
     /// Whether two requests are known to have the same value of a field. Each of many may be compared with each other
-    /// one, so that long values are not.
+    /// one, so that long values are the same only if their octets are.
     package static func isSame(_ name: FieldName, in one: Fields, and other: Fields) -> Bool {
+        if one.count(of: name) == 1, other.count(of: name) == 1 {
+            let areSame = one.withFirst(name) { own in
+                other.withFirst(name) { $0.count == own.count && $0.elementsEqual(own) } ?? false
+            }
+            if areSame == true { return true }
+        }
         guard length(of: name, in: one) <= longestNormalised, length(of: name, in: other) <= longestNormalised else {
             return false
         }

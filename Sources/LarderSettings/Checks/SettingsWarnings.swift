@@ -9,6 +9,7 @@ enum SettingsWarnings {
     static func check(_ settings: Settings, _ reader: inout SettingsReader) {
         checkListeners(settings, &reader)
         checkAccess(settings, &reader)
+        checkLimits(settings, &reader)
         checkTraces(settings, &reader)
         for service in settings.services {
             checkRegistry(service, settings, &reader)
@@ -64,6 +65,16 @@ enum SettingsWarnings {
                 "log.accessFile", found: "a file without `log.access`", expected: "`log.access: true`",
                 advice: "nothing is written to it", &reader)
         }
+    }
+
+    private static func checkLimits(_ settings: Settings, _ reader: inout SettingsReader) {
+        let limits = settings.limits
+        guard limits.transformedContent.bytes > limits.transforming.bytes / 4 * 3 else { return }
+        warn(
+            "limits.transformedContent", found: "\(limits.transformedContent)",
+            expected: "at most three quarters of `limits.transforming`, which is \(limits.transforming)",
+            advice: "no service has more, so that longer responses are answered 503; lower one or raise the other",
+            &reader)
     }
 
     private static func checkTraces(_ settings: Settings, _ reader: inout SettingsReader) {

@@ -156,7 +156,7 @@ struct SettingsCatalogueTests {
           targetLength: 1 KiB
           upstreamConnections: 2
           tunnels: 3
-          transformedContent: 4 MiB
+          transformedContent: 3 MiB
           transforming: 5 MiB
         log: { level: debug, access: true, format: json, accessFormat: squid, accessFile: /var/log/x }
         trace: { otlp: "http://localhost:4318", sample: 0.5, serviceName: here, headers: { X-Team: us } }

@@ -88,6 +88,12 @@ struct SettingsWarningsTests {
         #expect(try open.loader.load().warnings == [])
     }
 
+    @Test(arguments: [("12 MiB", true), ("13 MiB", false)])
+    func `responses may be as long as a service's part of the room for transformers`(size: String, fits: Bool) throws {
+        let fixture = try ConfigurationFixture("limits: { transformedContent: \(size), transforming: 16 MiB }\n")
+        #expect(try fixture.loader.load().warnings.map(\.setting) == (fits ? [] : ["limits.transformedContent"]))
+    }
+
     @Test(arguments: [
         ("listen: [\"0.0.0.0:3128\", \"127.0.0.1:3128\"]", "`127.0.0.1:3128`, which is among `0.0.0.0:3128`"),
         ("listen: [\"localhost:3128\", \"[::]:3128\"]", "`[::1]:3128`, which is among `[::]:3128`"),

@@ -199,7 +199,8 @@ struct RouterTests {
         ("/http/any.example%3a8080", "- anyHost http://any.example:8080/"), ("/http/any%3Aexample/", "400"),
         ("/http/any.example?x", "- anyHost http://any.example/?x"),
         ("/https/api.example/v1/x", "api anyHost https://api.example/v1/x"),
-        ("/https/https://x/", "404"), ("/https//x", "400"), ("/https/", "400"), ("/https/me@any.example/", "400"),
+        ("/https/https://x/", "404"), ("/http/HTTPS:/x/", "404"), ("/https//x", "400"), ("/https/", "400"),
+        ("/https/me@any.example/", "400"),
         ("/ftp/any.example/", "404"),
         ("/http/any.example/%7E", "- anyHost http://any.example/~ as /%7E"),
     ]) func `the gateway to any host`(target: String, expected: String) {

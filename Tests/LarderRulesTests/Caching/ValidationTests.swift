@@ -322,6 +322,7 @@ struct InvalidationTests {
             "both locations", (.put, 201, ["Location: /b", "Content-Location: http://ORIGIN.example:80/c"]),
             uris("/b", "/c")),
         Case("relative", (.put, 201, ["Location: b/../c?d#e"]), uris("/c?d")),
+        Case("UTF-8 that is not escaped", (.put, 201, ["Location: /\u{C3}\u{BC}"]), uris("/%C3%BC")),
         Case("a query alone", (.put, 201, ["Location: ?d"]), uris("/a?d")),
         Case("the target itself", (.put, 201, ["Location: a"]), uris()),
         Case("an authority alone", (.put, 201, ["Location: //origin.example/z"]), uris("/z")),

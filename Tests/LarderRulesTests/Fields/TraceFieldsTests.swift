@@ -28,6 +28,11 @@ struct TraceFieldsTests {
         #expect(TraceFields.areSame(long, long))
     }
 
+    @Test(arguments: ["${jndi:ldap://x}", "<script>", "'a", "\u{E9}"]) func `do when they are no numbers`(value: String)
+    {
+        #expect(!TraceFields.areSame(Self.plain, Self.plain(with: "X-Request-Id", value)))
+    }
+
     @Test(arguments: ["Cookie", "X-Request", "User-Agent", "X-B3", "Authorization", "Range"] as [FieldName])
     func `are not all others`(name: FieldName) {
         #expect(!TraceFields.areSame(Self.plain, Self.plain(with: name, "2")))

@@ -352,7 +352,7 @@ struct LoadTests {
         ("</a>; rel=next; anchor=\"#foo\", </b>; rel=next", "/b"), ("</a>; rel=up; rel=next", nil),
         ("</a> ; x ; rel = next", "/a"), ("</a>; title=\"\\\"\"; rel=next", "/a"), (", , </a>; rel=next", "/a"),
         ("</a; rel=next", nil), ("/a; rel=next", nil), ("</a>; rel=\"next", nil), ("</a> rel=next", nil),
-        ("<>; rel=next", ""),
+        ("<>; rel=next", ""), ("</\u{C3}\u{BC}>; rel=next", "/ü"), ("</\u{FC}>; rel=next", "/ü"),
         ("", nil), ("</a>", nil), ("</a>; rel=nextpage", nil),
     ]) func `B-30 a link is found by its relation`(line: String, target: String?) {
         #expect(Entity(content: "", fields: [.link: line], timestamp: fixture.clock.now).link("Next") == target)
