@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
-import LarderIO
+package import LarderIO
 
 /// A port of this machine that stays ours while nobody listens on it: connections are refused then, where a port that
 /// was given back might be somebody else's already.
-final class PortHolder: Sendable {
-    let address: SocketAddress
+package final class PortHolder: Sendable {
+    package let address: SocketAddress
     private let descriptor: Int32
 
-    init() throws {
+    package init() throws {
         descriptor = try PortHolder.socket(boundTo: 0)
         var bound = sockaddr_in()
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -22,7 +22,7 @@ final class PortHolder: Sendable {
     deinit { Glibc.close(descriptor) }
 
     /// A socket that listens on the port.
-    func listen() throws -> ListeningSocket {
+    package func listen() throws -> ListeningSocket {
         let descriptor = try PortHolder.socket(boundTo: address.port)
         guard Glibc.listen(descriptor, 4096) == 0 else {
             Glibc.close(descriptor)

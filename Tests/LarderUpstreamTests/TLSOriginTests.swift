@@ -2,6 +2,7 @@
 
 import LarderHTTP
 import LarderIO
+import LarderPeers
 import LarderTesting
 import Testing
 
@@ -131,7 +132,8 @@ struct TLSOriginTests {
 
     @Test func `names and addresses are connected to for real`() async throws {
         try await Fixture.run { test in
-            let socket = try ListeningSocket.tcp(.loopback(port: 0))[0]
+            let holder = try PortHolder()
+            let socket = try holder.listen()
             let (upstream, listener) = try poolAndListener(test.loop, socket).value
             for host in ["127.0.0.1", "127.0.0.1", "localhost"] {
                 let response = try await upstream.send(try .to(origin: "http://\(host):\(socket.address.port)"))
@@ -143,7 +145,7 @@ struct TLSOriginTests {
             #expect(await code { _ = try await upstream.send(local) } == .destinationProhibited)
             #expect(upstream.statistics.map(\.idle) == [1, 1])
             listener.close()
-            let gone = try UpstreamRequest.to(origin: "http://127.0.0.1:\(socket.address.port)")
+            let gone = try UpstreamRequest.to(origin: "http://127.0.0.1:\(holder.address.port)")
             upstream.drain()
             #expect(await code { _ = try await upstream.send(gone) } == .connectionRefused)
         }

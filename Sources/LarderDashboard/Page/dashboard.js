@@ -94,7 +94,8 @@ function healthOf(service, upstreams) {
   if (!trouble && failed) {
     return holding("td", "long warn-text", "answers now", element("span", failures(failed) + " since the start", "sub"));
   }
-  if (!trouble && line.serverErrors) {
+  // Single errors are everybody's; most of all that came say something.
+  if (!trouble && line.serverErrors * 2 > line.requests) {
     const many = `${count(line.serverErrors)} of ${count(line.requests)} answers since the start were errors (5xx)`;
     return holding("td", "long warn-text", "answers", element("span", many, "sub"));
   }

@@ -7,15 +7,18 @@ extension ByteStream {
     ///
     /// `buffer` must have room, and stay in place until this returns.
     package func read(into buffer: UnsafeMutableRawBufferPointer) async throws(IOError) -> Int {
-        await giveWay()
         while true {
-            if let count = try tryRead(into: buffer) { return count }
+            if let count = try tryRead(into: buffer) {
+                await giveWay()
+                return count
+            }
             try await waitToRead("read")
         }
     }
 
     /// Lets others run if a peer has had many turns one after the other, because it sends faster than it is read, or in
-    /// small pieces. To be called between reads.
+    /// small pieces. To be called between reads. It is no wait that an interruption ends: whoever may be interrupted looks
+    /// for that afterwards.
     package func giveWay() async {
         guard readsInARow >= Self.readsInATurn else { return }
         readsInARow = 0

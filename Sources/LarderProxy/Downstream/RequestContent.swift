@@ -105,6 +105,7 @@ final class RequestContent {
             while true {
                 if let chunk = try decodeBuffered() { return chunk }
                 if isComplete { return nil }
+                await stream.giveWay()
                 // Checked before each wait: one that was over when it was interrupted does not report that.
                 guard isDropped == isStopped else { throw RequestContent.stopped }
                 try await fill()
@@ -117,7 +118,6 @@ final class RequestContent {
 
     /// Receives available content, or waits for it.
     private func fill() async throws(IOError) {
-        await stream.giveWay()
         guard let count = try stream.tryRead(into: buffer.writable(minimum: 4096)) else {
             return try await stream.waitReadable()
         }
