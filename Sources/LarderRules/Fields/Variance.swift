@@ -112,7 +112,7 @@ package struct Variance: Sendable {
     package static func isSame(_ name: FieldName, in one: Fields, and other: Fields) -> Bool {
         if one.count(of: name) == 1, other.count(of: name) == 1 {
             let areSame = one.withFirst(name) { own in
-                other.withFirst(name) { $0.count == own.count && $0.elementsEqual(own) } ?? false
+                other.withFirst(name) { areEqual($0, own) } ?? false
             }
             if areSame == true { return true }
         }
@@ -121,6 +121,19 @@ package struct Variance: Sendable {
         }
         return Selector(name: name, value: combined(name, in: one)).normal
             == Selector(name: name, value: combined(name, in: other)).normal
+    }
+
+    /// The longest values that are compared: the longest of cookies, twice.
+    private static let longestCompared = 8192
+
+    private static func areEqual(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Bool {
+        guard one.count == other.count, one.count <= longestCompared else { return false }
+        let words = one.count & ~7
+        for offset in stride(from: 0, to: words, by: 8) {
+            let word = one.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+            if word != other.loadUnaligned(fromByteOffset: offset, as: UInt64.self) { return false }
+        }
+        return one[words...].elementsEqual(other[words...])
     }
 
     private static func length(of name: FieldName, in fields: Fields) -> Int {

@@ -100,6 +100,13 @@ struct VarianceTests {
         #expect(Variance.isSame("A", in: long, and: long))
         #expect(Variance.isSame("B", in: long, and: lines))
         #expect(!Variance.isSame("A", in: long, and: lines))
+        for place in [0, 1_003, 1_999] {
+            var other = Array(repeating: Character("x"), count: 2_000)
+            other[place] = "y"
+            #expect(!Variance.isSame("A", in: long, and: Fields(lines: ["A: " + String(other)])))
+        }
+        let tooLong = Fields(lines: ["A: " + String(repeating: "x", count: 9_000)])
+        #expect(!Variance.isSame("A", in: tooLong, and: tooLong))
         #expect(!Variance.isSame("A", in: lines, and: lines))
     }
 
