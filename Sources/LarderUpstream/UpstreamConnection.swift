@@ -190,9 +190,7 @@ final class UpstreamConnection {
     /// Receives available content within the limits, without waiting. Errors are reported by the next wait.
     func receiveAtHand(of decoder: borrowing FramingDecoder) {
         guard failure == nil, case .length = decoder.framing, let remaining = decoder.remainingLength else { return }
-        var reads = 0
-        while received.count < remaining, received.room.count > 0, stream.mayHaveInput, reads < 16 {
-            reads += 1
+        while received.count < remaining, received.room.count > 0, stream.mayHaveInput, !stream.shallGiveWay {
             do throws(IOError) {
                 guard let count = try stream.tryRead(into: received.room), count > 0 else { return }
                 received.received(count)

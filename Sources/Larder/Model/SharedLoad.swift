@@ -252,7 +252,7 @@ package final class SharedLoad: Sendable {
         }
     }
 
-    /// How many have ended reading, or were given up.
+    /// How many have ended reading.
     package var formerReaders: Int { state.withLock { $0.nextReader - $0.readers.count } }
 
     /// Whether more than one client reads.

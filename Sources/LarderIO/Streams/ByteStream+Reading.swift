@@ -20,12 +20,15 @@ extension ByteStream {
     /// small pieces. To be called between reads. It is no wait that an interruption ends: whoever may be interrupted looks
     /// for that afterwards.
     package func giveWay() async {
-        guard readsInARow >= Self.readsInATurn else { return }
+        guard shallGiveWay else { return }
         readsInARow = 0
         await withUnsafeContinuation { continuation in executor.later { continuation.resume() } }
     }
 
     private static let readsInATurn = 16
+
+    /// Whether others are to have a turn before it is read again.
+    package var shallGiveWay: Bool { readsInARow >= Self.readsInATurn }
 
     /// Suspends until there is something to read, the end included; so an idle connection needs no buffer.
     ///
@@ -38,19 +41,17 @@ extension ByteStream {
 
     /// Reads what is there without waiting. 0 is the end of the stream, nil means that nothing is there yet.
     package func tryRead(into buffer: UnsafeMutableRawBufferPointer) throws(IOError) -> Int? {
+        let count = try receive(into: buffer)
+        readsInARow = count == nil ? 0 : readsInARow + 1
+        return count
+    }
+
+    private func receive(into buffer: UnsafeMutableRawBufferPointer) throws(IOError) -> Int? {
         guard isOpen else { throw closedError("read") }
         // Holds: readers bring room that they have just made.
         precondition(buffer.count > 0, "reading needs room")
-        readsInARow += 1
-        if let tls {
-            let count = try tls.read(into: buffer, of: self)
-            if count == nil { readsInARow = 0 }
-            return count
-        }
-        guard isReadable || breakWasMissed() else {
-            readsInARow = 0
-            return nil
-        }
+        if let tls { return try tls.read(into: buffer, of: self) }
+        guard isReadable || breakWasMissed() else { return nil }
         while true {
             let count = Glibc.recv(descriptor, buffer.baseAddress, buffer.count, 0)
             if count >= 0 {
@@ -66,7 +67,6 @@ extension ByteStream {
             case EINTR: continue
             case EAGAIN:
                 isReadable = false
-                readsInARow = 0
                 return nil
             default: throw IOError(errno: errno, operation: "read")
             }
