@@ -179,9 +179,13 @@ struct SegmentTests {
         // Written, and its rows never committed: between two contents, at the end, and in a segment of its own.
         do {
             let database = try Connection(path: directory.path + "/larder.db", isWriter: true)
-            for number in 5..<18 {
+            for number in 4..<17 {
+                let row = "keyHash = \(Int64(bitPattern: key("\(number)").hash))"
                 try database.execute(
-                    "DELETE FROM entity WHERE id = \(number); DELETE FROM content WHERE id = \(number)")
+                    """
+                    DELETE FROM content WHERE id = (SELECT content FROM entity WHERE \(row));
+                    DELETE FROM entity WHERE \(row)
+                    """)
             }
         }
         directory.overwrite("segments/1", at: 20 * 32_768, with: [UInt8](repeating: 1, count: 500_000))

@@ -63,7 +63,7 @@ struct WriteQueueTests {
     }
 
     private func changes(of queue: WriteQueue) -> [Operation.Change] {
-        queue.monitor.withLock { $0.pending[key("a").hash].map(\.change) }
+        queue.stripes.withStripe(of: key("a").hash) { _, stripe in stripe.pending[key("a").hash].map(\.change) }
     }
 
     @Test func `while nothing can be written, what is repeated about an entity waits once`() {
@@ -84,7 +84,10 @@ struct WriteQueueTests {
             _ = queue.accept(removal([], because: .unusable, ifStoredAt: Timestamp(seconds: 1)))
         }
         #expect(queue.pendingOperations <= 2)
-        #expect(queue.monitor.withLock { $0.items.count } <= 5)
+        #expect(
+            queue.stripes.withAll {
+                $0.collect(); return $0.items.count
+            } <= 5)
     }
 
     private func wipe(_ label: EntityLabel) -> Removal {
@@ -120,5 +123,66 @@ struct WriteQueueTests {
             Issue.record("nothing is removed")
             return
         }
+    }
+
+    private func write(_ name: String) -> Operation {
+        let time = Timestamp(seconds: 1)
+        let record = EntityRecord(
+            variant: [], head: [], requestTime: time, responseTime: time, storedAt: time, expires: nil, content: .empty)
+        return Operation(key: key(name), change: .write(record, blocks: nil))
+    }
+
+    @Test func `a command is behind the operations on any key that were accepted before it`() {
+        let queue = queue(interval: .zero)
+        for number in 0..<100 { #expect(queue.accept(write("\(number)"))) }
+        #expect(queue.post(.checkOrphan(.sha256(ContentDigest(of: [1])))))
+        for number in 100..<200 { #expect(queue.accept(write("\(number)"))) }
+        guard case .batch(let batch) = queue.next(idleDeadline: 0) else {
+            Issue.record("there was something to commit")
+            return
+        }
+        let isCommand = batch.items.map { if case .command = $0 { true } else { false } }
+        #expect(isCommand.count == 201 && isCommand.firstIndex(of: true) == 100)
+        queue.committed(batch)
+        #expect(queue.pendingOperations == 0)
+    }
+
+    private func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async throws -> Result {
+        try await withCheckedThrowingContinuation { continuation in
+            do throws(IOError) {
+                try Thread.start(name: "test") { continuation.resume(returning: body()) }.detach()
+            } catch {
+                continuation.resume(throwing: error)
+            }
+        }
+    }
+
+    @Test func `the writing thread is woken for what any thread queues`() async throws {
+        let queue = queue(interval: .zero)
+        let threads = 8
+        let count = 500
+        async let taken = onThread {
+            var taken = 0
+            // Nothing else would end this wait.
+            while taken < threads * count,
+                case .batch(let batch) = queue.next(idleDeadline: monotonicNow() + 30_000_000_000)
+            {
+                taken += batch.items.count
+                queue.committed(batch)
+            }
+            return taken
+        }
+        try await withThrowingTaskGroup { group in
+            for thread in 0..<threads {
+                group.addTask {
+                    try await onThread {
+                        for number in 0..<count { _ = queue.accept(write("\(thread)/\(number)")) }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try await taken == threads * count)
+        #expect(queue.pendingOperations == 0)
     }
 }

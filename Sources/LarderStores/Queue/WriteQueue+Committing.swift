@@ -11,15 +11,17 @@ extension WriteQueue {
     /// - Parameter isRemoving: whether removals are in progress. They take turns with the groups: on a slow disk, under
     ///   load, one is due after each other.
     func next(idleDeadline: Int64, isRemoving: Bool = false) -> Work {
-        monitor.wait { state in
+        stripes.wait { state in
             let now = monotonicNow()
-            if state.acceptsWrites, !state.items.isEmpty {
+            state.collect()
+            if state.terms.acceptsWrites, !state.items.isEmpty {
                 if isRemoving, state.isRemovalsTurn {
                     state.isRemovalsTurn = false
                     return .done(.idle)
                 }
-                let due = (state.firstArrival ?? now) + commitInterval
-                if state.isHurried || state.isClosing || state.bytes >= groupBytes || now >= due {
+                let due = firstArrival.load(ordering: .relaxed) + commitInterval
+                let isGroup = queuedBytes.load(ordering: .relaxed) >= groupBytes
+                if state.isHurried || state.isClosing || isGroup || now >= due {
                     return .done(take(from: &state))
                 }
                 // Maintenance runs before a group that is not due: under load the queue may never be empty.
@@ -35,7 +37,7 @@ extension WriteQueue {
         }
     }
 
-    private func take(from state: inout State) -> Work {
+    private func take(from state: inout QueueStripes.State) -> Work {
         state.isRemovalsTurn = true
         var batch = Batch()
         while let queued = state.items.first, batch.bytes < groupBytes, batch.items.count < Self.groupCount {
@@ -62,40 +64,38 @@ extension WriteQueue {
         return .batch(batch)
     }
 
-    private func advance(_ state: inout State) {
-        state.bytes -= state.items.removeFirst().bytes
+    private func advance(_ state: inout QueueStripes.State) {
+        queuedBytes.subtract(state.items.removeFirst().bytes, ordering: .relaxed)
         guard state.items.isEmpty else { return }
-        state.firstArrival = nil
+        firstArrival.store(0, ordering: .relaxed)
         state.isHurried = false
     }
 
-    /// The whole batch is in the database. Loops need the lock as well, so it is held for a part at a time.
+    /// The whole batch is in the database.
     func committed(_ batch: Batch) {
-        for start in stride(from: 0, to: batch.items.count, by: 128) {
-            monitor.withLock { state in
-                for case .operation(let operation) in batch.items[start..<min(start + 128, batch.items.count)] {
-                    forget(operation, in: &state)
-                }
-            }
+        for operation in batch.operations {
+            stripes.withStripe(of: operation.key.hash) { _, stripe in forget(operation, in: &stripe) }
         }
     }
 
     /// Recounts the waiting items, all of them with the current time.
-    private func restart(_ state: inout State) {
-        state.bytes = state.items.reduce(0) { $0 + $1.bytes }
-        state.firstArrival = state.items.isEmpty ? nil : monotonicNow()
+    private func restart(_ state: inout QueueStripes.State) {
+        state.collect()
+        queuedBytes.store(state.items.reduce(0) { $0 + $1.bytes }, ordering: .relaxed)
+        firstArrival.store(state.items.isEmpty ? 0 : monotonicNow(), ordering: .relaxed)
     }
 
     /// The batch could not be written. No writes are accepted until `resume`.
     func failed(_ batch: Batch) {
-        monitor.withLock { state in
-            state.acceptsWrites = false
+        stripes.withAll { state in
+            state.collect()
+            state.terms.acceptsWrites = false
             isWritable.store(false, ordering: .relaxed)
             var kept: [Queued] = []
             for item in batch.items {
                 switch item {
                 case .operation(let operation):
-                    give(up: operation, in: &state)
+                    give(up: operation, in: &state[operation.key.hash])
                     guard operation.progress == .queued else { continue }
                     kept.append(Queued(item: item, bytes: Self.overhead))
                 case .command(.flush): kept.append(Queued(item: item, bytes: Self.overhead))
@@ -107,7 +107,7 @@ extension WriteQueue {
             }
             for queued in state.items {
                 guard case .operation(let operation) = queued.item, operation.progress == .queued else { continue }
-                if operation.isWrite { give(up: operation, in: &state) }
+                if operation.isWrite { give(up: operation, in: &state[operation.key.hash]) }
             }
             state.items.prepend(contentsOf: kept)
             restart(&state)
@@ -115,9 +115,9 @@ extension WriteQueue {
     }
 
     func resume() {
-        monitor.withLock { state in
-            state.acceptsWrites = true
-            isWritable.store(!state.isRefusing, ordering: .relaxed)
+        stripes.withAll { state in
+            state.terms.acceptsWrites = true
+            isWritable.store(!state.terms.isRefusing, ordering: .relaxed)
         }
     }
 
@@ -126,7 +126,7 @@ extension WriteQueue {
 
     /// Writing fails: waiting callers are resumed. Entities to be removed stay hidden, and are removed in the end.
     func letGoOfWaiting() {
-        let (flushes, pins, removals) = monitor.withLock { state in
+        let (flushes, pins, removals) = stripes.withAll { state in
             var flushes: [UnsafeContinuation<Void, Never>] = []
             var pins: [PinChange] = []
             state.items.removeAll { queued in
@@ -138,7 +138,7 @@ extension WriteQueue {
                 return true
             }
             restart(&state)
-            let removals = state.removals.map { removal in
+            let removals = state.terms.removals.map { removal in
                 defer { removal.continuation = nil }
                 return (removal.continuation, removal.removed)
             }
@@ -151,20 +151,20 @@ extension WriteQueue {
 
     /// From here on the removal applies to rows up to `lastID`.
     func begin(_ removal: Removal, lastID: Int64) {
-        monitor.withLock { _ in removal.lastID = lastID }
+        stripes.withAll { _ in removal.lastID = lastID }
         removal.nextID = 0
         removal.isAmongVersions = false
     }
 
     /// Counts rows a removal deleted.
     func count(_ rows: Int, for removal: Removal) {
-        monitor.withLock { _ in removal.removed += rows }
+        stripes.withAll { _ in removal.removed += rows }
     }
 
     /// Readers need not check the rows of a removal any more: they are gone.
     func end(_ removal: Removal) {
-        let (continuation, removed, settled) = monitor.withLock { state in
-            state.removals.removeAll { $0 === removal }
+        let (continuation, removed, settled) = stripes.withAll { state in
+            state.terms.removals.removeAll { $0 === removal }
             var settled: [UnsafeContinuation<Bool, Never>] = []
             for number in state.settlements.indices.reversed() {
                 state.settlements[number].removals.removeAll { $0 === removal }
@@ -182,10 +182,11 @@ extension WriteQueue {
     /// was closed before.
     func removalsEnd() async -> Bool {
         await withUnsafeContinuation { (continuation: UnsafeContinuation<Bool, Never>) in
-            let outcome = monitor.withLock { state -> Bool? in
+            let outcome = stripes.withAll { state -> Bool? in
                 if state.isClosed { return false }
-                if state.removals.isEmpty { return true }
-                state.settlements.append(Settlement(removals: state.removals, continuation: continuation))
+                if state.terms.removals.isEmpty { return true }
+                state.settlements.append(
+                    QueueStripes.Settlement(removals: state.terms.removals, continuation: continuation))
                 return nil
             }
             if let outcome { continuation.resume(returning: outcome) }
@@ -194,56 +195,59 @@ extension WriteQueue {
 
     /// Nothing with this hash is in the database any more; unless a write is pending, a miss is certain.
     func forgetKeys(_ hashes: [UInt64]) {
-        for start in stride(from: 0, to: hashes.count, by: 128) {
-            monitor.withLock { state in
-                for hash in hashes[start..<min(start + 128, hashes.count)]
-                where !state.pending[hash].contains(where: \.isWrite) {
-                    index.remove(hash)
-                }
+        for hash in hashes {
+            stripes.withStripe(of: hash) { _, stripe in
+                if !stripe.pending[hash].contains(where: \.isWrite) { index.remove(hash) }
             }
         }
     }
 
     /// Nothing at all is in the database any more.
     func forgetAllKeys() {
-        monitor.withLock { state in
+        stripes.withAll { state in
             index.removeAll()
-            for operation in state.pending.all where operation.isWrite { index.insert(operation.key.hash) }
+            for operation in state.pending where operation.isWrite { index.insert(operation.key.hash) }
         }
         forgetAllLabels()
     }
 
     /// The database has some labels, and others come.
     func forgetAllLabels() {
-        monitor.withLock { state in
+        stripes.withAll { state in
             labels.removeAll()
-            for operation in state.pending.all { for label in operation.labels { labels.insert(label.hash) } }
+            for operation in state.pending { for label in operation.labels { labels.insert(label.hash) } }
         }
     }
 
     /// Makes the writer do maintenance soon.
     func hurry() {
-        monitor.change { $0.isHurried = true }
+        stripes.withAll { state in
+            state.isHurried = true
+            state.wakesWriter = true
+        }
     }
 
     // MARK: Closing
 
     /// Refuses further operations.
     func refuse() {
-        monitor.withLock { state in
-            state.isRefusing = true
+        stripes.withAll { state in
+            state.terms.isRefusing = true
             isWritable.store(false, ordering: .relaxed)
         }
     }
 
     /// The writer completes the accepted operations, and then closes.
     func beginClosing() {
-        monitor.change { $0.isClosing = true }
+        stripes.withAll { state in
+            state.isClosing = true
+            state.wakesWriter = true
+        }
     }
 
     /// After the writer has ended: no caller waits for it.
     func close() {
-        let settlements = monitor.withLock { state in
+        let settlements = stripes.withAll { state in
             state.isClosed = true
             defer { state.settlements = [] }
             return state.settlements

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import DequeModule
 import LarderHTTP
 import LarderIO
 import Synchronization
@@ -42,40 +41,18 @@ final class WriteQueue: Sendable {
         let bytes: Int
     }
 
-    /// A caller that waits until what these removals are about is gone from the database.
-    struct Settlement {
-        var removals: [Removal]
-        let continuation: UnsafeContinuation<Bool, Never>
-    }
-
-    struct State {
-        var items: Deque<Queued> = []
-        /// Visible operations.
-        var pending = PendingOperations()
-        var removals: [Removal] = []
-        /// The callers that wait until certain removals have ended.
-        var settlements: [Settlement] = []
-        /// Octets of the queued items, and the time of the first of them.
-        var bytes = 0
-        var firstArrival: Int64?
-        var isHurried = false
-        /// Whether a group was taken since the last turn of the removals.
-        var isRemovalsTurn = false
-        var acceptsWrites = true
-        var isRefusing = false
-        var isClosing = false
-        var isClosed = false
-    }
-
-    let monitor = Monitor(State())
+    let stripes = QueueStripes()
     let index: KeyIndex
     let labels: KeyIndex
     let commitInterval: Int64
     let groupBytes: Int
+    /// Octets of the queued items, and the time of the first of them, 0 for none.
+    let queuedBytes = Atomic<Int>(0)
+    let firstArrival = Atomic<Int64>(0)
     /// Octets of content in memory, of operations and of writers that are not finished.
     private let heldBytes = Atomic<Int>(0)
     private let heldLimit: Int
-    /// `acceptsWrites` and not `isRefusing` of the state.
+    /// `acceptsWrites` and not `isRefusing` of the terms.
     let isWritable = Atomic<Bool>(true)
 
     static let groupCount = 4000
@@ -110,40 +87,44 @@ final class WriteQueue: Sendable {
     /// Whether writes are accepted at the moment, without a lock; `accept` decides.
     var acceptsWrites: Bool { isWritable.load(ordering: .relaxed) }
 
-    var pendingOperations: Int { monitor.withLock { $0.pending.count } }
+    var pendingOperations: Int { stripes.withAll { $0.pendingCount } }
 
     /// Accepts an operation; from now on readers see its effect. False if it was refused: a write while none can be
     /// done, or an operation without effect.
     func accept(_ operation: Operation) -> Bool {
-        monitor.withLock { state in
-            guard !state.isRefusing else { return false }
+        let hash = operation.key.hash
+        return stripes.withStripe(of: hash) { terms, stripe in
+            guard !terms.isRefusing else { return false }
             switch operation.change {
             case .write:
-                guard state.acceptsWrites else { return false }
-                overtake(by: operation, in: &state)
-                index.insert(operation.key.hash)
+                guard terms.acceptsWrites else { return false }
+                overtake(by: operation, in: &stripe)
+                index.insert(hash)
                 for label in operation.labels { labels.insert(label.hash) }
             case .remove(_, _, let storedAt):
-                guard index.mayContain(operation.key.hash) else { return false }
-                if merge(operation, in: &state) { return true }
+                guard index.mayContain(hash) else { return false }
+                if merge(operation, in: &stripe) { return true }
                 if let storedAt {
-                    guard settle(operation, ifStoredAt: storedAt, in: &state) else { return false }
+                    guard settle(operation, ifStoredAt: storedAt, in: &stripe) else { return false }
                 } else {
-                    overtake(by: operation, in: &state)
+                    overtake(by: operation, in: &stripe)
                 }
             case .updateHead(let update):
-                guard index.mayContain(operation.key.hash) else { return false }
+                guard index.mayContain(hash) else { return false }
                 for label in operation.labels { labels.insert(label.hash) }
-                if let merged = merge(update, of: operation.key, in: &state) { return merged }
+                let isRemoving = !terms.removals.isEmpty
+                if let merged = merge(update, of: operation.key, whileRemoving: isRemoving, in: &stripe) {
+                    return merged
+                }
             }
-            append(operation, in: &state)
+            append(operation, in: &stripe)
             return true
         }
     }
 
     /// The content of a large write is complete, in a file named by its digest. False if it no longer matters.
     func contentReady(_ operation: Operation, content: ContentReference, blocks: BlockDigests) -> Bool {
-        let (isWanted, readers) = monitor.withLock { state in
+        let (isWanted, readers) = stripes.withStripe(of: operation.key.hash) { _, stripe in
             defer { operation.readers = [] }
             guard operation.progress == .spooling, case .write(var record, _) = operation.change else {
                 return (false, operation.readers)
@@ -152,7 +133,7 @@ final class WriteQueue: Sendable {
             operation.change = .write(record, blocks: blocks)
             operation.isInFile = true
             operation.progress = .queued
-            enqueue(.operation(operation), bytes: 0, in: &state)
+            enqueue(operation, bytes: 0, in: &stripe)
             return (true, operation.readers)
         }
         for reader in readers { reader.resume() }
@@ -161,9 +142,9 @@ final class WriteQueue: Sendable {
 
     /// The content of a large write could not be written.
     func contentFailed(_ operation: Operation) {
-        let readers = monitor.withLock { state in
+        let readers = stripes.withStripe(of: operation.key.hash) { _, stripe in
             defer { operation.readers = [] }
-            if operation.progress == .spooling { give(up: operation, in: &state) }
+            if operation.progress == .spooling { give(up: operation, in: &stripe) }
             return operation.readers
         }
         for reader in readers { reader.resume() }
@@ -172,8 +153,9 @@ final class WriteQueue: Sendable {
     /// False if the queue is full, or the store is closed; items that must not be lost are always accepted until then.
     @discardableResult
     func post(_ command: Command) -> Bool {
-        monitor.withLock { state in
+        stripes.withAll { state in
             guard !state.isClosed else { return false }
+            state.collect()
             switch command {
             case .discardEntity, .discardContent, .checkOrphan, .reportCorruption:
                 guard state.items.count < Self.discardLimit else { return false }
@@ -181,79 +163,93 @@ final class WriteQueue: Sendable {
                 // The one that is queued already serves for this one too.
                 let hasTwin =
                     removal.continuation == nil
-                    && state.removals.contains {
+                    && state.terms.removals.contains {
                         !$0.isTaken && $0.reason == removal.reason && $0.match.isSame(as: removal.match)
                     }
-                guard !hasTwin else {
-                    hideOperations(of: removal, isQueued: true, in: &state)
-                    return true
-                }
-                hideAll(for: removal, in: &state)
+                hideOperations(of: removal, isQueued: hasTwin, in: &state)
+                guard !hasTwin else { return true }
+                state.terms.removals.append(removal)
+                // In front of it are the removals that this was to be seen by.
+                state.collect()
                 state.isHurried = true
             case .flush, .pin:
                 state.isHurried = true
             }
-            enqueue(.command(command), bytes: 0, in: &state)
+            state.items.append(Queued(item: .command(command), bytes: Self.overhead))
+            let isDue = arrive(Self.overhead)
+            if isDue || state.isHurried { state.wakesWriter = true }
             return true
         }
     }
 
-    private func append(_ operation: Operation, in state: inout State) {
-        state.pending.append(operation)
-        if operation.progress == .queued { enqueue(.operation(operation), bytes: operation.cost, in: &state) }
+    private func append(_ operation: Operation, in stripe: inout QueueStripes.Stripe) {
+        stripe.pending.append(operation)
+        if operation.progress == .queued { enqueue(operation, bytes: operation.cost, in: &stripe) }
     }
 
-    func enqueue(_ item: Item, bytes: Int, in state: inout State) {
+    private func enqueue(_ operation: Operation, bytes: Int, in stripe: inout QueueStripes.Stripe) {
         let weight = bytes + Self.overhead
-        state.items.append(Queued(item: item, bytes: weight))
-        state.bytes += weight
-        let isFirst = state.firstArrival == nil
-        if isFirst { state.firstArrival = monotonicNow() }
-        // The writer waits for the first item, or for the end of the interval; others need not wake it.
-        if isFirst || state.isHurried || state.bytes >= groupBytes { monitor.notify() }
+        stripe.items.append(Queued(item: .operation(operation), bytes: weight))
+        if arrive(weight) { stripe.wakesWriter = true }
+    }
+
+    /// Counts an item that is queued. True if the writer is to be woken: it waits for the first item, for the one that
+    /// makes a group, or for the end of the interval.
+    private func arrive(_ weight: Int) -> Bool {
+        let bytes = queuedBytes.add(weight, ordering: .relaxed).newValue
+        let isFirst =
+            firstArrival.load(ordering: .relaxed) == 0
+            && firstArrival.compareExchange(expected: 0, desired: monotonicNow(), ordering: .relaxed).exchanged
+        return isFirst || bytes >= groupBytes && bytes - weight < groupBytes
     }
 
     /// Drops operations that a write or removal makes pointless. Operations being committed stay, writes that become
     /// versions, and wipes of versions.
-    private func overtake(by operation: Operation, in state: inout State) {
+    private func overtake(by operation: Operation, in stripe: inout QueueStripes.Stripe) {
         let variant = operation.variant
-        for other in state.pending[operation.key.hash] where other.progress != .committing && other.key == operation.key
-        {
+        for other in stripe.pending[operation.key.hash]
+        where other.progress != .committing && other.key == operation.key {
             guard variant == nil || other.variant == variant else { continue }
-            if !other.stays(because: operation.reason) { drop(other, in: &state) }
+            if !other.stays(because: operation.reason) { drop(other, in: &stripe) }
         }
     }
 
-    private func last(of key: EntityKey, _ variant: [UInt8]?, in state: State) -> Operation? {
-        state.pending[key.hash].last {
+    private func last(of key: EntityKey, _ variant: [UInt8]?, in stripe: QueueStripes.Stripe) -> Operation? {
+        stripe.pending[key.hash].last {
             $0.key == key && (variant == nil || $0.variant == nil || $0.variant == variant)
         }
     }
 
     /// Decides a removal of what was stored at an instant by what is not committed yet, if anything. False if that is
     /// something else.
-    private func settle(_ removal: Operation, ifStoredAt storedAt: Timestamp, in state: inout State) -> Bool {
-        switch last(of: removal.key, removal.variant, in: state)?.change {
+    private func settle(
+        _ removal: Operation, ifStoredAt storedAt: Timestamp, in stripe: inout QueueStripes.Stripe
+    ) -> Bool {
+        switch last(of: removal.key, removal.variant, in: stripe)?.change {
         case nil, .updateHead, .remove(_, _, ifStoredAt: .some): return true
         case .remove: return false
         case .write(let record, _):
             guard record.storedAt == storedAt else { return false }
             // The one that the write replaces must not come back.
             removal.change = .remove(variant: removal.variant, because: removal.reason)
-            overtake(by: removal, in: &state)
+            overtake(by: removal, in: &stripe)
             return true
         }
     }
 
     /// Updates the head of a write that is not committed yet. Nil if the update must be queued instead.
-    private func merge(_ update: HeadUpdate, of key: EntityKey, in state: inout State) -> Bool? {
-        guard let last = last(of: key, update.variant, in: state) else { return nil }
+    ///
+    /// - Parameter isRemoving: whether other labels stay behind a removal by those before.
+    private func merge(
+        _ update: HeadUpdate, of key: EntityKey, whileRemoving isRemoving: Bool, in stripe: inout QueueStripes.Stripe
+    ) -> Bool? {
+        guard let last = last(of: key, update.variant, in: stripe) else { return nil }
         switch last.change {
         case .remove(_, _, let storedAt): return storedAt.map { $0 == update.storedAt } ?? true ? false : nil
         case .updateHead(let earlier):
-            // While nothing can be written, validations go on. Other labels stay behind a removal by those before.
+            // While nothing can be written, validations go on.
             guard last.progress == .queued, !last.isHidden, earlier.storedAt == update.storedAt,
-                update.labels == nil || update.labels == earlier.labels || state.removals.isEmpty
+                update.labels == nil || update.labels == earlier.labels || !isRemoving
             else { return nil }
             var update = update
             update.labels = update.labels ?? earlier.labels
@@ -270,8 +266,8 @@ final class WriteQueue: Sendable {
 
     /// Whether the last operation removes what another removal would, and so does for both. While nothing can be written,
     /// each response that cannot be stored removes what it was to replace.
-    private func merge(_ removal: Operation, in state: inout State) -> Bool {
-        guard let last = last(of: removal.key, removal.variant, in: state), last.progress == .queued,
+    private func merge(_ removal: Operation, in stripe: inout QueueStripes.Stripe) -> Bool {
+        guard let last = last(of: removal.key, removal.variant, in: stripe), last.progress == .queued,
             case .remove(let variant, let reason, let storedAt) = last.change,
             case .remove(_, let laterReason, let laterTime) = removal.change,
             variant == nil || variant == removal.variant, storedAt == nil || storedAt == laterTime,
@@ -281,64 +277,60 @@ final class WriteQueue: Sendable {
         return true
     }
 
-    private func hideAll(for removal: Removal, in state: inout State) {
-        hideOperations(of: removal, isQueued: false, in: &state)
-        state.removals.append(removal)
-    }
-
     /// - Parameter isQueued: whether the removal is in front of the operations that are accepted now.
-    private func hideOperations(of removal: Removal, isQueued: Bool, in state: inout State) {
-        for operation in state.pending.all where !operation.isRemoval && removal.match.accepts(operation.key) {
+    private func hideOperations(of removal: Removal, isQueued: Bool, in state: inout QueueStripes.State) {
+        for operation in state.pending where !operation.isRemoval && removal.match.accepts(operation.key) {
+            let hash = operation.key.hash
             if let label = removal.match.label {
                 guard operation.labels.contains(label) else { continue }
-                removeAfter(operation, in: &state)
+                removeAfter(operation, in: &state[hash])
             }
             if operation.progress == .committing || !isQueued && operation.stays(because: removal.reason) {
                 operation.isHidden = true
             } else {
                 if operation.isWrite { removal.removed += 1 }
-                drop(operation, in: &state)
+                drop(operation, in: &state[hash])
             }
         }
     }
 
     /// Has the entity of an operation that is hidden for a label go, whatever becomes of the operation: the row that it
     /// changes may not have that label, and would be seen again.
-    private func removeAfter(_ operation: Operation, in state: inout State) {
-        guard last(of: operation.key, operation.variant, in: state) === operation else { return }
+    private func removeAfter(_ operation: Operation, in stripe: inout QueueStripes.Stripe) {
+        guard last(of: operation.key, operation.variant, in: stripe) === operation else { return }
         var storedAt: Timestamp?
         if case .updateHead(let update) = operation.change { storedAt = update.storedAt }
         append(
             Operation(
                 key: operation.key,
-                change: .remove(variant: operation.variant, because: .superseded, ifStoredAt: storedAt)), in: &state)
+                change: .remove(variant: operation.variant, because: .superseded, ifStoredAt: storedAt)), in: &stripe)
     }
 
     /// Hides an operation; its owner finds it `dropped`.
-    func drop(_ operation: Operation, in state: inout State) {
+    func drop(_ operation: Operation, in stripe: inout QueueStripes.Stripe) {
         operation.progress = .dropped
-        forget(operation, in: &state)
+        forget(operation, in: &stripe)
     }
 
-    func forget(_ operation: Operation, in state: inout State) {
-        guard state.pending.remove(operation) else { return }
+    func forget(_ operation: Operation, in stripe: inout QueueStripes.Stripe) {
+        guard stripe.pending.remove(operation) else { return }
         release(operation.cost)
         operation.cost = 0
     }
 
     /// Gives up an operation. A write that cannot be stored still removes the entity that it was to replace, as that is
     /// out of date; a removal is kept until it can be done.
-    func give(up operation: Operation, in state: inout State) {
+    func give(up operation: Operation, in stripe: inout QueueStripes.Stripe) {
         switch operation.change {
-        case .updateHead: drop(operation, in: &state)
+        case .updateHead: drop(operation, in: &stripe)
         case .remove: operation.progress = .queued
         case .write(let record, _):
             let isOvertaken = operation.isHidden
-            drop(operation, in: &state)
+            drop(operation, in: &stripe)
             guard !isOvertaken else { return }
             append(
                 Operation(key: operation.key, change: .remove(variant: record.variant, because: .superseded)),
-                in: &state)
+                in: &stripe)
         }
     }
 
@@ -353,14 +345,14 @@ final class WriteQueue: Sendable {
     }
 
     func view(of key: EntityKey) -> View {
-        monitor.withLock { state in
-            guard state.pending.count > 0 || !state.removals.isEmpty else { return .database }
+        stripes.withStripe(of: key.hash) { terms, stripe in
+            guard stripe.pending.count > 0 || !terms.removals.isEmpty else { return .database }
             var overlay = Overlay()
-            for operation in state.pending[key.hash] where operation.key == key && !operation.isHidden {
+            for operation in stripe.pending[key.hash] where operation.key == key && !operation.isHidden {
                 if operation.progress == .spooling { return .wait(operation) }
                 overlay.operations.append(operation.change)
             }
-            for removal in state.removals where removal.match.accepts(key) {
+            for removal in terms.removals where removal.match.accepts(key) {
                 if let label = removal.match.label {
                     overlay.hiddenLabels.append((label, removal.lastID))
                 } else {
@@ -373,21 +365,19 @@ final class WriteQueue: Sendable {
 
     /// Up to which rows the versions of a key are being removed; nil for none.
     func wipedVersions(of key: EntityKey) -> Int64? {
-        monitor.withLock { state in
-            state.removals.filter { $0.reason == .wiped && $0.match.accepts(key) }.map { $0.lastID ?? .max }.max()
+        stripes.withStripe(of: key.hash) { terms, _ in
+            terms.removals.filter { $0.reason == .wiped && $0.match.accepts(key) }.map { $0.lastID ?? .max }.max()
         }
     }
 
     /// The writes whose content is being written to a file.
     var spooling: [Operation] {
-        monitor.withLock { state in
-            state.pending.all.filter { $0.progress == .spooling }
-        }
+        stripes.withAll { state in state.pending.filter { $0.progress == .spooling } }
     }
 
     func waitForContent(of operation: Operation) async {
         await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
-            let isWaiting = monitor.withLock { _ in
+            let isWaiting = stripes.withStripe(of: operation.key.hash) { _, _ in
                 guard operation.progress == .spooling else { return false }
                 operation.readers.append(continuation)
                 return true
