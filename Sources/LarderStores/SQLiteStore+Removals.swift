@@ -31,6 +31,18 @@ extension SQLiteStore {
     /// False when the store was closed before, or the disk does not say so.
     package func removalsEnd() async -> Bool {
         guard await core.queue.removalsEnd() else { return false }
+        return await syncLog()
+    }
+
+    /// Returns when all earlier operations are on the disk, also if it loses power then. False at once while nothing can
+    /// be written: they are done when it can.
+    package func reachDisk() async -> Bool {
+        await flush()
+        guard core.state == .open else { return false }
+        return await syncLog()
+    }
+
+    private func syncLog() async -> Bool {
         let log = core.databasePath + "-wal"
         return await core.onReadingThread { SQLiteStore.sync(log) } ?? false
     }

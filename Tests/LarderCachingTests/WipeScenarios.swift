@@ -77,6 +77,31 @@ struct WipeScenarios {
         }
     }
 
+    @Test(arguments: ["/-/wipe?group=red", "/-/invalidate?group=red", "/-/wipe?group=unknown"], [false, true])
+    func `a load whose response is of another group is stored all the same`(path: String, isStored: Bool) async throws {
+        try await Scenario.run(onDisk: true) { settings, _ in
+            settings.admin.token = Secret("token")
+        } _: { (scene) async throws in
+            if isStored {
+                scene.origin.answer { _ in .ok(Self.fresh, "Cache-Groups: \"blue\"", content: "first") }
+                #expect(try await scene.get("/a").text == "first")
+            }
+            scene.origin.answer { _ in nil }
+            let client = try await scene.client("client")
+            try await client.get(scene.url("/a"), "Cache-Control: no-cache")
+            let load = try await scene.origin.request()
+            #expect(try await change(scene, path).status == 200)
+            try await load.send(
+                "HTTP/1.1 200 OK", "Content-Length: 6", Self.fresh, "Cache-Groups: \"blue\"", content: "second")
+            load.finish()
+            #expect(try await client.response().text == "second")
+            #expect(try await scene.get("/a").text == "second")
+            try await scene.restart()
+            #expect(try await scene.get("/a").text == "second")
+            #expect(scene.origin.seen.count == (isStored ? 2 : 1))
+        }
+    }
+
     @Test func `operators invalidate and wipe groups, at one origin or at all`() async throws {
         try await Scenario.run(onDisk: true) { settings, _ in
             settings.admin.token = Secret("token")

@@ -38,6 +38,8 @@ package final class ActiveLoad: Sendable {
     private let programs = OnceReference<ProgramLoad>()
     private let generation = Atomic<UInt64>(0)
     private let invalidationSequence = Atomic<UInt64>(0)
+    /// The groups that were invalidated since it began, if some were: its response may turn out to be of one.
+    private let voidGroups = OnceReference<GroupNames>()
     private let outdated = Atomic<Bool>(false)
     private let told = Atomic<Bool>(false)
     private let cancelled = Atomic<Bool>(false)
@@ -68,7 +70,7 @@ package final class ActiveLoad: Sendable {
     package var mark: ResourceMemory.Mark {
         ResourceMemory.Mark(
             generation: generation.load(ordering: .relaxed),
-            invalidationSequence: invalidationSequence.load(ordering: .relaxed))
+            invalidationSequence: invalidationSequence.load(ordering: .relaxed), voidGroups: voidGroups.load())
     }
 
     /// Called once, before anybody else knows the load.
@@ -135,6 +137,12 @@ package final class ActiveLoad: Sendable {
     /// cancelled.
     package var isOutdated: Bool { outdated.load(ordering: .acquiring) }
     func outdate() { outdated.store(true, ordering: .releasing) }
+
+    /// Those who come now need another load, and the response is void if it is of this group.
+    func outdate(group: String) {
+        voidGroups.storeIfNil(GroupNames()).insert(group)
+        outdate()
+    }
 
     /// Whether it is being cancelled: what has not begun of it need not begin.
     package var isCancelled: Bool { cancelled.load(ordering: .relaxed) }

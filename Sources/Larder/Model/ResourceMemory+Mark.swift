@@ -3,6 +3,17 @@
 import LarderIO
 package import LarderRules
 
+/// The names of some groups, which become more while others look.
+final class GroupNames: Sendable {
+    private let names = Lock<Set<String>>([])
+
+    func insert(_ name: String) { _ = names.withLock { $0.insert(name) } }
+
+    func contains(oneOf others: [String]) -> Bool {
+        !others.isEmpty && names.withLock { names in others.contains(where: names.contains) }
+    }
+}
+
 /// Responses that are void because of a wipe or an invalidation since their loads began.
 extension ResourceMemory {
     /// How many wipes and invalidations there were when something began that is to be stored: a load, a read of the
@@ -12,6 +23,8 @@ extension ResourceMemory {
         let generation: UInt64
         /// Those of scopes, as `Invalidations` counts them; nil where a response's groups do not matter.
         let invalidationSequence: UInt64?
+        /// The groups of which a response is void all the same.
+        var voidGroups: GroupNames?
 
         /// For the state that a write leaves, which may have invalidated a group of its own.
         package var exceptGroups: Mark { Mark(generation: generation, invalidationSequence: nil) }
@@ -43,7 +56,8 @@ extension ResourceMemory {
 
     /// Whether a group that the response belongs to was invalidated since `mark`.
     func isInvalid(_ stored: StoredResponse, since mark: Mark) -> Bool {
-        mark.invalidationSequence.map { isInvalid(stored, since: $0) } ?? false
+        if let groups = mark.voidGroups, groups.contains(oneOf: stored.facts.groups) { return true }
+        return mark.invalidationSequence.map { isInvalid(stored, since: $0) } ?? false
     }
 
     private func isInvalid(_ stored: StoredResponse, since sequence: UInt64) -> Bool {

@@ -45,6 +45,12 @@ extension ResourceMemory {
         }
     }
 
+    /// Has the loads under way bring nothing of a group: nobody who asks from now on joins them, and their responses
+    /// are not stored if they are of it. Other responses are.
+    package func noteInvalidation(ofGroup group: String) {
+        state.withLock { state in for load in state.loads { load.outdate(group: group) } }
+    }
+
     /// Has what is being read from the store count as old, if anything is.
     package func noteInvalidationOfReads() {
         state.withLock { state in if state.readers != nil { state.invalidationGeneration += 1 } }

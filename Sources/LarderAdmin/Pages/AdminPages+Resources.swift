@@ -18,6 +18,7 @@ extension AdminPages {
                 let parameters = try AdminParameters(request, known: ["match", "service", "group", "origin"])
                 let many = ManyResources(proxy: proxy, selection: try selection(parameters, proxy), walkers: walkers)
                 let counts = try await many.invalidate()
+                try await reachDisk(proxy)
                 var answer: JSONObject = ["invalidated": counts.json]
                 if counts.most == 0 { answer["unchanged"] = .integer(try await many.count().most) }
                 return OwnResponse(json: .object(answer))
@@ -33,11 +34,13 @@ extension AdminPages {
                     return OwnResponse(json: ["wouldWipe": try await many.count().json])
                 }
                 let counts = try await many.wipe(keepsStored: keepsStored)
+                if !keepsStored { try await reachDisk(proxy) }
                 return OwnResponse(json: ["wiped": counts.json])
             },
             "/-/resource/invalidate": .changing { request, proxy in
                 let resource = try OneResource(AdminParameters(request, known: ["url"]), proxy, walkers)
                 let count = try await resource.invalidate()
+                try await reachDisk(proxy)
                 var answer: JSONObject = ["url": .string(resource.url), "invalidated": .integer(count)]
                 if count == 0 { answer["unchanged"] = .integer(try await resource.partCount()) }
                 return OwnResponse(json: .object(answer))
@@ -52,6 +55,7 @@ extension AdminPages {
                     return OwnResponse(json: ["url": .string(resource.url), "wouldWipe": .integer(count)])
                 }
                 let counts = try await resource.wipe(keepsStored: keepsStored)
+                if !keepsStored { try await reachDisk(proxy) }
                 var answer: JSONObject = ["url": .string(resource.url), "wiped": .integer(counts.most)]
                 if counts.pinned > 0 { answer["pinned"] = .integer(counts.pinned) }
                 return OwnResponse(json: .object(answer))
@@ -64,6 +68,12 @@ extension AdminPages {
             "/-/resource/load": .changing { try await load($0, $1, onlyIfNeeded: false) },
             "/-/resource/load-if-needed": .changing { try await load($0, $1, onlyIfNeeded: true) },
         ]
+    }
+
+    /// - Throws: a problem where a change of what is stored counts, but a restart would undo it.
+    private static func reachDisk(_ proxy: Proxy) async throws(Problem) {
+        guard let store = proxy.diskTier?.store, await !store.reachDisk() else { return }
+        throw .notOnDisk
     }
 
     private static func resources(
@@ -201,6 +211,11 @@ extension Problem {
             detail: "\(url.prefix(500)) is pinned, so nothing was wiped.",
             advice: "Wipe it with `--pinned` (in a request to the daemon `pinned=true`), or unpin it first.")
     }
+
+    static let notOnDisk = Problem(
+        status: 503, title: "Not on disk", proxyError: .proxyInternalError,
+        detail: "This counts from now on, but the disk cannot be written: a restart before it can would undo it.",
+        advice: "`larder status` says why. Repeat this when the disk can be written.")
 
     static func unknownResource(_ url: String) -> Problem {
         Problem(

@@ -32,7 +32,11 @@ struct ManyResources {
     func invalidate() async throws -> Counts {
         selection.tell(proxy)
         var counts = Counts()
-        counts.memory = try await markStale(noting: .forAll, where: selection.accepts)
+        let note =
+            if case .group(let group, _) = selection { InvalidationNote.forGroup(group) } else {
+                InvalidationNote.forAll
+            }
+        counts.memory = try await markStale(noting: note, where: selection.accepts)
         counts.disk = try await invalidateStored()
         return counts
     }
@@ -76,11 +80,16 @@ struct ManyResources {
             row = slice.last?.row
         }
         // Repeated, for responses read from the store in between.
-        if count > 0 { _ = try await markStale(noting: moment == nil ? .forClients : .forReads, where: isMeant) }
+        if count > 0 { _ = try await markStale(noting: repeatedNote(until: moment), where: isMeant) }
         await diskTier.store.flush()
         // Nobody is to think that it was all.
         if let unread { throw unread }
         return count
+    }
+
+    private func repeatedNote(until moment: Timestamp?) -> InvalidationNote {
+        if case .group = selection { return .forReads }
+        return moment == nil ? .forClients : .forReads
     }
 
     private func markStale(
@@ -203,7 +212,7 @@ struct ManyResources {
         }
         let count = try await walk { resource, _ in
             // Of what group they are is not known yet: nobody who asks from now on is to get it.
-            if !resource.memory.loads.isEmpty { resource.memory.noteInvalidation(isForPrograms: false) }
+            resource.memory.noteInvalidation(ofGroup: group)
             guard !resource.memory.removeVariants(where: { selection.accepts($0.stored) }).isEmpty else {
                 return false
             }

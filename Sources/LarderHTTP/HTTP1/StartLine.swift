@@ -37,12 +37,14 @@ enum StartLine {
         guard !line.isEmpty else { throw ParseError(.emptyStartLine, at: line.lowerBound) }
         head.version = try readVersion(bytes, line.lowerBound, end: line.upperBound)
         // Behind the version: a space, three digits, a space; then the phrase, which may contain anything but controls.
+        // The last space is often missing where there is no phrase.
         let status = line.lowerBound &+ 9
-        guard line.upperBound >= status &+ 4,
-            bytes[status &- 1] == 0x20, bytes[status &+ 3] == 0x20
-        else { throw ParseError(.malformedStatus, at: min(status, line.upperBound)) }
+        let end = status &+ 3
+        guard line.upperBound >= end, bytes[status &- 1] == 0x20, line.upperBound == end || bytes[end] == 0x20 else {
+            throw ParseError(.malformedStatus, at: min(status, line.upperBound))
+        }
         var code: UInt16 = 0
-        for position in status..<(status &+ 3) {
+        for position in status..<end {
             let octet = bytes[position]
             guard ASCII.isDigit(octet) else { throw ParseError(.malformedStatus, at: position) }
             code = code &* 10 &+ UInt16(octet &- 0x30)

@@ -37,7 +37,8 @@ struct InterceptedConnection: ExchangeStep {
             } catch let failure as HandshakeFailure {
                 noteFailure(failure.error)
             } catch {
-                context.proxy.logger.warning(
+                let proxy = context.proxy
+                proxy.interception.logger(proxy.logger, about: .noCertificate, at: proxy.time.monotonic())?.warning(
                     "no certificate for a host could be made; its https passes unseen",
                     metadata: ["host": "\(key.authority)", "error": "\(error)"])
                 try await passThrough(.noCertificate)

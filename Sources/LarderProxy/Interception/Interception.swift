@@ -4,6 +4,7 @@ package import LarderHTTP
 package import LarderIO
 package import LarderSettings
 package import LarderUpstream
+import Logging
 
 /// State of interception shared by all loops: the local authority, its certificates, and clients that do not accept
 /// them.
@@ -25,6 +26,7 @@ package final class Interception: Sendable {
     /// itself.
     private let changing = Lock(())
     private static let demandingLimit = 512
+    private let lines = Lock(RepeatedLines<TunnelReason>())
 
     /// - Parameter keeper: nil keeps the authority in memory only.
     package init(keeper: AuthorityFiles? = nil) { self.keeper = keeper }
@@ -113,6 +115,11 @@ package final class Interception: Sendable {
             return context
         }
         return (context, try await leaves.leaf(for: host, by: authority, generation: generation, now: now.seconds))
+    }
+
+    /// The logger for a line about a tunnel of a host that should be intercepted; nil if there were such lines lately.
+    func logger(_ logger: Logger, about reason: TunnelReason, at now: Int64) -> Logger? {
+        lines.withLock { $0.logger(logger, about: reason, at: now) }
     }
 
     /// Why a configured host is not intercepted for a client; nil if it is.

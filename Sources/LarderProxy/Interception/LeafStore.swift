@@ -27,6 +27,10 @@ package final class LeafStore: Sendable {
     /// A certificate is renewed when less than this is left of it, in seconds.
     static let margin: Int64 = 86_400
 
+    /// The most hosts that wait for a certificate: what one client asks for at once must not leave others without. They
+    /// take some three seconds.
+    private static let waiting = 4096
+
     package init(limit: Int = 1024) { self.limit = limit }
 
     /// The number issued so far.
@@ -92,7 +96,7 @@ package final class LeafStore: Sendable {
     private func minters() -> WorkerPool {
         pool.withLock { pool in
             if let pool { return pool }
-            let made = WorkerPool(name: "larder-mint", threads: 1, queueLimit: 256)
+            let made = WorkerPool(name: "larder-mint", threads: 1, queueLimit: LeafStore.waiting)
             pool = made
             return made
         }

@@ -13,6 +13,8 @@ package enum InvalidationNote: Sendable {
     case forClients
     /// Reads of the disk under way.
     case forReads
+    /// All where a stored response is meant; else reads of the disk, and loads as far as theirs are of this group.
+    case forGroup(String)
 }
 
 /// Changes by operators, to one resource in the shared partition. Other partitions are changed through lists of
@@ -28,6 +30,13 @@ extension Proxy {
         case .forAll: resource.memory.noteInvalidation()
         case .forClients: resource.memory.noteInvalidation(isForPrograms: false)
         case .forReads: resource.memory.noteInvalidationOfReads()
+        case .forGroup(let group):
+            if resource.memory.snapshot.variants.contains(where: { isMeant($0.stored) }) {
+                resource.memory.noteInvalidation()
+            } else {
+                resource.memory.noteInvalidation(ofGroup: group)
+                resource.memory.noteInvalidationOfReads()
+            }
         }
         let policy = service.configuration(for: resource).policy
         var changed = 0

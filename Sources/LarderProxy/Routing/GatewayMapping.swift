@@ -59,8 +59,9 @@ struct GatewayMapping {
         let fragment = reference.firstIndex(of: "#").map { String(reference[$0...]) } ?? ""
         if isAbsolute { return gatewayURL(of: uri).map { $0 + fragment } ?? uri.string + fragment }
         if !isPath, meansTheSame(reference, uri) { return reference }
-        // An unmapped path would lead elsewhere on the gateway.
-        return (pathOnGateway(of: uri) ?? uri.string) + fragment
+        // An unmapped path would lead elsewhere on the gateway, and one that begins with two slashes names a host.
+        guard let path = pathOnGateway(of: uri) else { return uri.string + fragment }
+        return (path.hasPrefix("//") ? gatewayURL(of: uri) ?? uri.string : path) + fragment
     }
 
     /// Whether clients of the gateway resolve a relative reference to `uri` unchanged. They do not where it climbs

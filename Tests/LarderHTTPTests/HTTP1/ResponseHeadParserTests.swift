@@ -11,6 +11,7 @@ struct ResponseHeadParserTests {
             "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", ResponseHead(status: 200, fields: ["Content-Length": "0"])
         ),
         ("HTTP/1.0 404 \r\n\r\n", ResponseHead(status: 404, version: .http10)),
+        ("HTTP/1.1 200\r\n\r\n", ResponseHead(status: 200)),
         ("HTTP/1.1 599 Caf\u{e9} \t au lait\r\n\r\n", ResponseHead(status: 599)),
         (
             "HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nset-cookie: c=d\r\n\r\n",
@@ -42,7 +43,9 @@ struct ResponseHeadParserTests {
         ("HTTP\r\n\r\n", .malformedVersion),
         ("HTTP/2.0 200 OK\r\n\r\n", .unsupportedVersion),
         ("HTTP/1.1\r\n\r\n", .malformedStatus),
-        ("HTTP/1.1 200\r\n\r\n", .malformedStatus),
+        ("HTTP/1.1 20\r\n\r\n", .malformedStatus),
+        ("HTTP/1.1 200OK\r\n\r\n", .malformedStatus),
+        ("HTTP/1.1 200\tOK\r\n\r\n", .malformedStatus),
         ("HTTP/1.1  200 OK\r\n\r\n", .malformedStatus),
         ("HTTP/1.1\t200 OK\r\n\r\n", .malformedStatus),
         ("HTTP/1.1 20 OK\r\n\r\n", .malformedStatus),

@@ -39,8 +39,18 @@ struct GatewayMappingTests {
         ("https://api.example/v1", "http://api.localhost:3128/"),
         ("http://other.example:8080/y", "http://other.example:8080/y"),
         ("/v2/x", "https://api.example/v2/x"),
+        // Two slashes are followed by a host, in a reference.
+        ("/v1//evil.example/x#y", "http://api.localhost:3128//evil.example/x#y"),
+        ("/v1/..//v1//evil.example", "https://api.example//v1//evil.example"),
     ]) func `references through a name`(reference: String, expected: String) throws {
         #expect(try mapping(.name).mapped(reference: reference) == expected)
+    }
+
+    @Test(arguments: ["/..//evil.example/x", "/.//evil.example/x", "/a/../..//evil.example/x"])
+    func `no path through a host's own name names another host`(reference: String) throws {
+        #expect(
+            try mapping(.hostName, target: "https://here.example/a").mapped(reference: reference)
+                == "http://localhost:3128//evil.example/x")
     }
 
     @Test func `a name does not stand for another service`() throws {
