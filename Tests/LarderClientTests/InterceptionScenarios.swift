@@ -216,6 +216,34 @@ struct InterceptionScenarios {
         }
     }
 
+    @Test func `a server that speaks first is heard, and TLS that begins at once is opened`() async throws {
+        try await Self.run { scenario in
+            scenario.origin.answer(Self.fresh)
+            let plain = try await PlainPeer.start(greeting: "SSH-2.0-s\r\n")
+            let client = try await scenario.tunnel(to: plain.authority)
+            let greeting = try await scenario.lettingTimePass(reaching: .seconds(1)) { try await client.text(11) }
+            #expect(greeting == "SSH-2.0-s\r\n")
+            try await client.write("hello")
+            #expect(try await client.text(5) == "hello")
+            #expect(scenario.proxy.interception.tunnels.first?.reason == .otherProtocol)
+            await client.close()
+            let browser = try await scenario.tunnel(trusting: try Self.trust(scenario))
+            #expect(try await Self.get(browser, scenario, "/a").status == 200)
+            withExtendedLifetime(plain) {}
+        }
+    }
+
+    @Test func `a client that ends its side after it has spoken is answered`() async throws {
+        try await Self.run { scenario in
+            let plain = try await PlainPeer.start()
+            let client = try await scenario.tunnel(to: plain.authority)
+            try await client.write("question\r\n")
+            await client.shutdownWrite()
+            #expect(try await client.text(10) == "question\r\n")
+            withExtendedLifetime(plain) {}
+        }
+    }
+
     @Test func `hosts that are not listed, or excepted, pass unseen and are counted`() async throws {
         try await Self.run { settings, _ in
             settings.intercept.hosts = [HostPattern(host: "127.0.0.1")]
@@ -394,7 +422,8 @@ final class PlainPeer: Sendable {
         self.loop = loop
     }
 
-    static func start() async throws -> PlainPeer {
+    /// - Parameter greeting: sent before anything is received.
+    static func start(greeting: String = "") async throws -> PlainPeer {
         let loop = try #require(Peers.loop)
         let sockets = try ListeningSocket.tcp(.loopback(port: 0), count: 1)
         let listener = try await loop.perform { loop in
@@ -404,6 +433,7 @@ final class PlainPeer: Sendable {
                         loop.spawnHere { _ in
                             let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 1)
                             defer { buffer.deallocate() }
+                            if !greeting.isEmpty { try? await stream.value.write(Array(greeting.utf8)) }
                             while let count = try? await stream.value.read(into: buffer), count > 0 {
                                 try? await stream.value.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
                             }

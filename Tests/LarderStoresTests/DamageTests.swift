@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Glibc
 import LarderHTTP
 import Testing
 
@@ -184,6 +185,22 @@ struct DamageTests {
         store.put(key("a"), [1])
         await store.flush()
         #expect(await store.contents(key("a")) == [[1]])
+        await store.close()
+    }
+
+    @Test(arguments: [S_IFDIR, S_IFIFO])
+    func `a directory or a pipe in the place of the database is set aside`(kind: mode_t) async throws {
+        let directory = TemporaryDirectory()
+        let log = EventLog()
+        try await fill(directory, count: 1)
+        directory.delete(StoreDirectory.databaseName)
+        let path = directory.path + "/" + StoreDirectory.databaseName
+        try #require((kind == S_IFDIR ? mkdir(path, 0o700) : mkfifo(path, 0o600)) == 0)
+        let store = try openStore(directory, log: log)
+        store.put(key("a"), expected(1))
+        await store.flush()
+        #expect(await store.contents(key("a")) == [expected(1)])
+        #expect(log.events.contains { if case .setAside = $0 { true } else { false } })
         await store.close()
     }
 

@@ -107,6 +107,18 @@ struct StoreDirectoryTests {
         #expect(directory.contents(of: "mine") == Array("a long text that must stay as it is".utf8))
     }
 
+    @Test(arguments: ["", "Larder", "\0\0"])
+    func `a damaged tag is written anew, before the database is damaged as well`(rest: String) async throws {
+        let directory = TemporaryDirectory()
+        await (try openStore(directory)).close()
+        let tag = directory.contents(of: StoreDirectory.tagName)
+        directory.make(StoreDirectory.tagName, with: rest)
+        await (try openStore(directory)).close()
+        #expect(directory.contents(of: StoreDirectory.tagName) == tag)
+        directory.make(StoreDirectory.databaseName, with: "damaged")
+        await (try openStore(directory)).close()
+    }
+
     @Test func `a directory of a version without tags is known by its database`() async throws {
         let directory = TemporaryDirectory()
         let first = try openStore(directory)

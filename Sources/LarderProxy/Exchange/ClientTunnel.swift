@@ -38,14 +38,15 @@ struct ClientTunnel: ExchangeStep {
 
     /// Connects to the authority.
     ///
+    /// - Parameter watchingClient: whether a client that ends its side counts as gone: before it is answered.
     /// - Throws: `ClientGone` when the client left meanwhile.
-    func connect() async throws -> ByteStream {
+    func connect(watchingClient: Bool = true) async throws -> ByteStream {
         let router = context.configuration.router
         let parent = router.table.unclaimed.parent(try TargetURI("https://\(key.authority)/"))
         let (network, reachesMachine) = (request.network, router.tunnelsToLoopback)
         let abort = UpstreamAbort()
         defer { watch.stop() }
-        try watch.start(whileAwaiting: .origin(abort))
+        if watchingClient { try watch.start(whileAwaiting: .origin(abort)) }
         do {
             return try await context.upstream.connectTunnel(
                 to: key.authority, parent: parent, abort: abort,

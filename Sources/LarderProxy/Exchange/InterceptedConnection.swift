@@ -24,7 +24,11 @@ struct InterceptedConnection: ExchangeStep {
         writer.record.kind = .own
         writer.writeHead(switching: 200)
         try await writer.sendHead()
-        stream.setDeadline(after: context.configuration.settings.timeouts.head)
+        let patience = context.configuration.settings.timeouts.head
+        guard try await hasSpoken(within: min(InterceptedConnection.silence, patience)) else {
+            return try await passThrough(.otherProtocol)
+        }
+        stream.setDeadline(after: patience)
         let first = try await firstOctets()
         guard first != .incomplete else { return }
         switch InterceptionRules.verdict(on: first, for: key.authority) {
@@ -43,6 +47,24 @@ struct InterceptedConnection: ExchangeStep {
                     metadata: ["host": "\(key.authority)", "error": "\(error)"])
                 try await passThrough(.noCertificate)
             }
+        }
+    }
+
+    /// A client of TLS speaks first, and does so at once. One that is silent for longer may wait for the server, as SSH
+    /// and mail do.
+    private static let silence = Duration.seconds(1)
+
+    /// Waits for the client's first octets, or its end; false if there are none until then.
+    private func hasSpoken(within patience: Duration) async throws(IOError) -> Bool {
+        guard connection.buffer.isEmpty else { return true }
+        connection.buffer.releaseIfEmpty()
+        stream.setDeadline(after: patience)
+        do throws(IOError) {
+            try await stream.waitReadable()
+            return true
+        } catch {
+            guard error.code == .timedOut else { throw error }
+            return false
         }
     }
 
@@ -98,7 +120,8 @@ struct InterceptedConnection: ExchangeStep {
         try await tunnel.shown(as: reason) {
             stream.setDeadline(after: nil)
             // The tunnel was announced to the client; only the end of the connection can tell it that there is none.
-            guard let upstream = try? await tunnel.connect() else { return 0 }
+            // One that has ended its side is still to be answered.
+            guard let upstream = try? await tunnel.connect(watchingClient: false) else { return 0 }
             return await relayOctets(to: upstream, early: [])
         }
     }

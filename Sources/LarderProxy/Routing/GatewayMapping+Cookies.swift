@@ -51,11 +51,18 @@ extension GatewayMapping {
             !path.split(separator: "/").contains(where: { $0 == "." || $0 == ".." }),
             let uri = try? TargetURI(target.origin + path), uri.hasSameOrigin(as: target)
         else { return nil }
-        if let mapped = pathOnGateway(of: uri) { return mapped }
+        if let mapped = pathOnGateway(of: uri) { return leadsHere(mapped) ? mapped : nil }
         guard let base = service.base, uri.hasSameOrigin(as: base) else { return nil }
         let isAround =
             base.path.hasPrefix(path) && (path.hasSuffix("/") || base.path.dropFirst(path.count).first == "/")
         return isAround || service.covers(uri) ? pathOfService : nil
+    }
+
+    /// Whether requests below that path of the gateway are the service's, and not those of another mounted below it.
+    private func leadsHere(_ path: String) -> Bool {
+        guard form == .mount else { return true }
+        let below = Array((path.hasSuffix("/") ? path : path + "/").utf8)
+        return below.withUnsafeBytes { table.mounted(at: $0)?.service === service }
     }
 
     /// The gateway's own path of the whole service, for cookies with a wider path than the base.

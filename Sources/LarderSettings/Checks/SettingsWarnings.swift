@@ -14,6 +14,7 @@ enum SettingsWarnings {
         for service in settings.services {
             checkRegistry(service, settings, &reader)
             checkHistory(of: service, settings, &reader)
+            checkMount(of: service, settings, &reader)
             for (index, block) in service.configure.enumerated() {
                 let setting = "services.\(service.name).configure[\(index)]"
                 checkMatch(block, of: service, at: setting, &reader)
@@ -107,6 +108,21 @@ enum SettingsWarnings {
             "services.\(service.name)." + (service.history > 0 ? "" : "configure[\(block ?? 0)].") + "history",
             found: "a history without a cache on disk", expected: "a directory in `cache.path`",
             advice: "nothing is kept", &reader)
+    }
+
+    /// To browsers a path includes those below it, in their cookies.
+    private static func checkMount(
+        of service: ServiceSettings, _ settings: Settings, _ reader: inout SettingsReader
+    ) {
+        let mount = service.effectiveMount
+        let below = settings.services.first { $0.effectiveMount != mount && $0.effectiveMount.hasPrefix(mount) }
+        guard service.mount != nil, let below else { return }
+        warn(
+            "services.\(service.name).mount",
+            found: "\(SettingsProblem.quoted(mount)), with \(SettingsProblem.quoted(below.effectiveMount)) below it",
+            expected: "mounts beside each other",
+            advice: "a browser sends cookies of the first to the second; at \(service.name).localhost it does not",
+            &reader)
     }
 
     /// A registry's preset shares what it stores whatever token asked for it, as for public images all tokens are

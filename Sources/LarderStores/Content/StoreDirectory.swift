@@ -63,14 +63,16 @@ final class StoreDirectory: Sendable {
             if access(path, F_OK) != 0, errno == ENOENT { try makeDirectory(path) }
             let directory = try Directory(path)
             let status = try directory.status()
+            var isTagged = directory.status(of: Self.tagName) != nil
             if state.identity != Directory.Identity(status) {
                 try Self.checkOwner(directory, status)
                 let lock = try DirectoryLock(directory)
-                try Self.checkContents(directory)
+                // A damaged tag is written anew: it would be missed if the database were damaged as well.
+                isTagged = try Self.isTagged(directory)
                 state.lock = lock
                 state.identity = Directory.Identity(status)
             }
-            if directory.status(of: Self.tagName) == nil { try directory.write(Array(Self.tag.utf8), to: Self.tagName) }
+            if !isTagged { try directory.write(Array(Self.tag.utf8), to: Self.tagName) }
             try state.lock?.keepFile()
             for file in state.kept where directory.status(of: file.name) == nil {
                 try directory.write(file.octets, to: file.name)
@@ -117,24 +119,24 @@ final class StoreDirectory: Sendable {
         }
     }
 
-    /// Refuses a directory with files that Larder would mistake for its own.
-    private static func checkContents(_ directory: Directory) throws {
+    /// Whether the directory has its tag. Refuses one with files that Larder would mistake for its own.
+    private static func isTagged(_ directory: Directory) throws -> Bool {
         if let tag = try directory.octets(of: tagName, limit: 1024) {
             let text = String(decoding: tag, as: UTF8.self)
             if text.hasPrefix(tagBeginning) {
                 let number = Int(text.dropFirst(tagBeginning.count).prefix { ("0"..."9").contains($0) }) ?? 0
-                guard number > version else { return }
+                guard number > version else { return true }
                 throw refusal(
                     "\(directory.path) was made by a newer version of Larder (\(tagName) says \(number)).", "Use that")
             }
         }
-        if try hasDatabase(directory) { return }
+        if try hasDatabase(directory) { return false }
         let strangers = directory.names.filter { name in
             ["content", "spool", SegmentFiles.folderName, "identity.key", DirectoryLock.fileName].contains(name)
                 || name.hasPrefix(databaseName)
                 || name.hasPrefix(ContentFiles.discardedPrefix)
         }
-        guard let stranger = strangers.min() else { return }
+        guard let stranger = strangers.min() else { return false }
         throw refusal(
             "\(directory.path) is not a directory of Larder's: it has no \(tagName), and \(stranger) is in it, which "
                 + "Larder would use and clear.", "Move that away")

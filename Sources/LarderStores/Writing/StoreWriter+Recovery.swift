@@ -7,6 +7,7 @@ import LarderIO
 extension StoreWriter {
     /// Opens the database, or a new one if there is none or only an unusable one.
     func open() throws {
+        if isDisplaced { putAside(reason: "what is there is no file") }
         do {
             try createFile()
         } catch {
@@ -118,6 +119,14 @@ extension StoreWriter {
             for name in Self.databaseFiles.dropFirst() { directory.remove(name) }
             core.beginGeneration()
         }
+    }
+
+    /// Whether a directory, a pipe or a socket is in the database's place, which every attempt to open it would fail at.
+    private var isDisplaced: Bool {
+        guard let status = try? core.files.directory.open().status(of: StoreDirectory.databaseName) else {
+            return false
+        }
+        return [S_IFDIR, S_IFIFO, S_IFSOCK].contains(status.st_mode & S_IFMT)
     }
 
     private func createFile() throws(DiskFailure) {

@@ -94,6 +94,20 @@ struct SettingsWarningsTests {
         #expect(try fixture.loader.load().warnings.map(\.setting) == (fits ? [] : ["limits.transformedContent"]))
     }
 
+    @Test(arguments: [("/", true), ("/web/", false)])
+    func `a mount above another's shares cookies with it`(mount: String, warns: Bool) throws {
+        let fixture = try ConfigurationFixture(
+            """
+            services:
+              web: { baseURL: https://web.example/, mount: \(mount) }
+              other: { baseURL: https://other.example/ }
+
+            """)
+        let warnings = try fixture.loader.load().warnings
+        #expect(warnings.map(\.setting) == (warns ? ["services.web.mount"] : []))
+        if warns { #expect(warnings[0].description.contains("web.localhost"), "\(warnings)") }
+    }
+
     @Test(arguments: [
         ("listen: [\"0.0.0.0:3128\", \"127.0.0.1:3128\"]", "`127.0.0.1:3128`, which is among `0.0.0.0:3128`"),
         ("listen: [\"localhost:3128\", \"[::]:3128\"]", "`[::1]:3128`, which is among `[::]:3128`"),

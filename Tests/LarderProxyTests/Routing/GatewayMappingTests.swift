@@ -89,6 +89,19 @@ struct GatewayMappingTests {
 
     @Test(
         arguments: [
+            ("a=1; Path=/", "a=1; Path=/"), ("a=1; Path=/other", nil), ("a=1; Path=/other/x", nil),
+            ("a=1; Path=/others", "a=1; Path=/others"),
+        ] as [(String, String?)])
+    func `no service sets cookies for one that is mounted below it`(cookie: String, expected: String?) throws {
+        let table = Services(("web", "https://web.example/", "/"), ("other", "https://other.example/", nil)).table
+        let mapping = GatewayMapping(
+            table: table, service: try #require(table.named("web")), form: .mount,
+            target: try TargetURI("https://web.example/a"), authority: "localhost:3128")
+        #expect(mapping.mapped([.setCookie: cookie])[.setCookie] == expected)
+    }
+
+    @Test(
+        arguments: [
             ("a=1", "a=1; Path=/api/users"), ("a=1; Path=/v1/", "a=1; Path=/api/"),
             ("a=1; Path=/v1/users", "a=1; Path=/api/users"),
             ("a=1; Path=/v1", "a=1; Path=/api/"), ("a=1; Path=/", "a=1; Path=/api/"),
