@@ -149,12 +149,14 @@ struct FullDiskTests {
                 #expect(await store.contents(key("\(number)")) == [content("\(number)", size)])
             }
             #expect(try await store.read(key("large")).isEmpty)
+            #expect(await !store.reachDisk())
             umount2(path, Int32(MNT_DETACH))
             await log.first { $0 == .recovered }
             store.put(key("later"), content("later", size))
             await store.flush()
             #expect(await store.contents(key("later")) == [content("later", size)])
             #expect(await store.contents(key("1")) == [content("1", size)])
+            #expect(await store.reachDisk())
             await store.close()
         }
     }

@@ -96,9 +96,14 @@ final class HostedLoadDelegate: WaitingDelegate {
 
 /// A request that waits for a load which a daemon's client began.
 final class ClientLoadDelegate: WaitingDelegate {
+    /// A closure by itself as the state of a lock would be wrapped once more with each use.
+    private struct Waiting {
+        /// Ends the waiting: for the client's load, or for the program's own.
+        var end: (@Sendable () -> Void)?
+    }
+
     private let resource: Resource
-    /// Ends the waiting: for the client's load, or for the program's own.
-    private let waiting = Lock<(@Sendable () -> Void)?>(nil)
+    private let waiting = Lock(Waiting())
 
     init(_ resource: Resource) { self.resource = resource }
 
@@ -114,7 +119,7 @@ final class ClientLoadDelegate: WaitingDelegate {
             stop()
             let isForClientAlone = loads.contains { $0.seenByPrograms?.isForClientAlone == true }
             if event == .requestCancelled, isForClientAlone, let own = resource.loadIfNeeded() {
-                waiting.withLock { $0 = { own.cancel() } }
+                waiting.withLock { $0.end = { own.cancel() } }
                 own.onCompletion { completion.complete($0) }
                 if completion.willBeIgnored { stop() }
             } else if event == .requestCancelled, !isForClientAlone {
@@ -130,7 +135,7 @@ final class ClientLoadDelegate: WaitingDelegate {
         // Either may have happened before.
         let isOver = waiting.withLock { waiting in
             if isDone.isRaised { return true }
-            waiting = end
+            waiting.end = end
             return false
         }
         if isOver { end() } else if completion.willBeIgnored { stop() }
@@ -142,8 +147,8 @@ final class ClientLoadDelegate: WaitingDelegate {
 
     private func stop() {
         let end = waiting.withLock { waiting in
-            defer { waiting = nil }
-            return waiting
+            defer { waiting.end = nil }
+            return waiting.end
         }
         end?()
     }

@@ -10,16 +10,21 @@ import Logging
 /// left out, and so are fields except those that name the client's program and its trace.
 package final class AccessLog: Sendable {
     private let logger: Logger
-    /// Receives lines instead of the logger.
-    private let output = Lock<(@Sendable (String) -> Void)?>(nil)
+    /// A closure by itself as the state of a lock would be wrapped once more with each use.
+    private struct Output {
+        /// Receives lines instead of the logger.
+        var write: (@Sendable (String) -> Void)?
+    }
+
+    private let output = Lock(Output())
 
     init(logger: Logger) { self.logger = logger }
 
     /// Sends whole lines to `write` instead of messages to the logger; nil ends that.
-    package func send(to write: (@Sendable (String) -> Void)?) { output.withLock { $0 = write } }
+    package func send(to write: (@Sendable (String) -> Void)?) { output.withLock { $0.write = write } }
 
     func write(_ line: AccessLine, in format: AccessFormat) {
-        let write = output.withLock { $0 }
+        let write = output.withLock { $0.write }
         switch format {
         case .standard:
             if let write { write(line.json + "\n") } else { logger.info("exchange", metadata: line.metadata) }
