@@ -58,7 +58,8 @@ final class ConnectionLease {
         case let error as ParseError: failure = .malformed(error, from: origin)
         case let error as IOError:
             failure = .reading(
-                error, from: origin, isHeadComplete: isHeadComplete, hasAnswered: connection.hasAnswered)
+                error, from: origin, isHeadComplete: isHeadComplete, hasAnswered: connection.hasAnswered,
+                lacksCertificate: connection.lacksCertificate && connection.exchanges == 1)
         default: failure = UpstreamError(.internalError, "\(error)", cause: error)
         }
         pool.noteFailure(failure)

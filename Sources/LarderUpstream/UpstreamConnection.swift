@@ -16,6 +16,8 @@ final class UpstreamConnection {
     let tls: TLSClientContext
     /// The parent at the other end, when it is asked to forward; with a tunnel through it, the other end is the origin.
     let forwarder: ParentAddress?
+    /// Whether the origin asked for a certificate, and got none.
+    let lacksCertificate: Bool
     private let scratch: ScratchBuffer
     private let limits: ParseLimits
     private var received = ReceiveBuffer()
@@ -43,6 +45,7 @@ final class UpstreamConnection {
         self.origin = origin
         self.tls = tls
         forwarder = origin.scheme == .http ? parent : nil
+        lacksCertificate = stream.wasAskedForCertificate
         self.scratch = scratch
         self.limits = limits
     }

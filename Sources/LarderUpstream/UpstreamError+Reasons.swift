@@ -82,8 +82,15 @@ extension UpstreamError {
 
     /// A failure while the request was sent or the response read.
     static func reading(
-        _ error: IOError, from origin: Origin, isHeadComplete: Bool, hasAnswered: Bool
+        _ error: IOError, from origin: Origin, isHeadComplete: Bool, hasAnswered: Bool, lacksCertificate: Bool = false
     ) -> UpstreamError {
+        if lacksCertificate, !isHeadComplete, !hasAnswered, error.code != .timedOut {
+            return UpstreamError(
+                .connectionTerminated,
+                "\(origin) asked for a client certificate, got none, and closed the connection without answering.",
+                advice: "Name one in `tls.certificate` and `tls.key` of its service.",
+                mayRetry: error.code != .tlsFailed, cause: error)
+        }
         switch error.code {
         case .timedOut:
             return UpstreamError(

@@ -119,6 +119,16 @@ struct TLSOriginTests {
         #expect(error.outcome == outcome)
     }
 
+    @Test(arguments: [(false, true), (true, false)])
+    func `an origin that got no certificate and says nothing is asked for one`(
+        hasAnswered: Bool, names: Bool
+    ) throws {
+        let error = UpstreamError.reading(
+            IOError(.connectionReset, operation: "read"), from: Origin(try TargetURI("https://origin.test/")),
+            isHeadComplete: false, hasAnswered: hasAnswered, lacksCertificate: true)
+        #expect("\(error)".contains("asked for a client certificate") == names)
+    }
+
     @Test func `a handshake that does not go on is given up`() async throws {
         try await Fixture.run { test in
             let answer = test.send(try .to(origin: "https://origin.test"))

@@ -68,49 +68,61 @@ struct EventWording: EventText {
     func snapshot(of subject: EventSubject, _ resource: Resource?, in proxy: Proxy) async -> EventSnapshot {
         let begun = proxy.registry.feed.last
         let now = proxy.now
-        var octets: [UInt8] = []
-        var moments: [ResourceChange] = []
+        var words = Words()
         if let moment = resource?.memory.moment {
-            moments = [moment]
             var data: JSONObject = ["event": "observerAdded"]
             describe(moment, withContent: subject.hasContent, now: now, in: &data)
-            octets = EventWording.octets(id: moment.sequence, data)
+            words.octets = EventWording.octets(id: moment.sequence, data)
+            words.sequences = [moment.key: moment.sequence]
         } else if case .requests(let match) = about {
-            octets = EventWording.octets(
+            words.octets = EventWording.octets(
                 id: begun, ["event": "observerAdded", "match": .string(match ?? "**"), "resources": []])
         } else if case .pattern(let match, let filter) = about {
-            let found = await EventWording.moments(of: filter, in: proxy, walkers)
-            moments = found ?? []
-            var data: JSONObject = ["event": "observerAdded", "match": .string(match ?? "**")]
-            data["isComplete"] = .bool(found.map { $0.count <= EventWording.limit } ?? false)
-            data["resources"] = .array(
-                moments.prefix(EventWording.limit).map { moment in
-                    var entry = JSONObject()
-                    describe(moment, withContent: subject.hasContent, now: now, in: &entry)
-                    return .object(entry)
-                })
-            octets = EventWording.octets(id: begun, data)
+            // Where many resources are described, other clients of the loop would wait.
+            let all = try? await walkers.run {
+                describe(moments(of: filter), match, withContent: subject.hasContent, from: begun, now: now)
+            }
+            words = all ?? describe(nil, match, withContent: subject.hasContent, from: begun, now: now)
         }
-        let sequences = moments.reduce(into: [:]) { $0[$1.key] = $1.sequence }
         return EventSnapshot(
-            octets, begun: begun, complete: proxy.registry.feed.last, sequences: sequences, at: now)
+            words.octets, begun: begun, complete: proxy.registry.feed.last, sequences: words.sequences, at: now)
+    }
+
+    /// A snapshot's event, and the sequences of the resources in it.
+    private struct Words: Sendable {
+        var octets: [UInt8] = []
+        var sequences: [ResourceKey: UInt64] = [:]
     }
 
     /// The resources in memory that `filter` accepts and that have a state to report, one more than a snapshot contains
-    /// when there are too many; nil when too many searches are under way.
-    private static func moments(
-        of filter: ResourceFilter, in proxy: Proxy, _ walkers: WorkerPool
-    ) async -> [ResourceChange]? {
-        try? await walkers.run {
-            var found: [ResourceChange] = []
-            proxy.registry.forEach { resource in
-                guard found.count <= limit, filter.accepts(resource.url, service: resource.service.name),
-                    let moment = resource.memory.moment, !moment.isBlank
-                else { return }
-                found.append(moment)
-            }
-            return found
+    /// when there are too many.
+    private func moments(of filter: ResourceFilter) -> [ResourceChange] {
+        var found: [ResourceChange] = []
+        proxy.registry.forEach { resource in
+            guard found.count <= EventWording.limit, filter.accepts(resource.url, service: resource.service.name),
+                let moment = resource.memory.moment, !moment.isBlank
+            else { return }
+            found.append(moment)
         }
+        return found
+    }
+
+    /// - Parameter found: nil when too many searches are under way.
+    private func describe(
+        _ found: [ResourceChange]?, _ match: String?, withContent: Bool, from begun: UInt64, now: Timestamp
+    ) -> Words {
+        let moments = found ?? []
+        var data: JSONObject = ["event": "observerAdded", "match": .string(match ?? "**")]
+        data["isComplete"] = .bool(found.map { $0.count <= EventWording.limit } ?? false)
+        data["resources"] = .array(
+            moments.prefix(EventWording.limit).map { moment in
+                var entry = JSONObject()
+                describe(moment, withContent: withContent, now: now, in: &entry)
+                return .object(entry)
+            })
+        return Words(
+            octets: EventWording.octets(id: begun, data),
+            sequences: moments.reduce(into: [:]) { $0[$1.key] = $1.sequence })
     }
 
     private func describe(

@@ -102,7 +102,7 @@ enum DaemonRunner {
             let daemon = try Daemon(settings: settings, logger: logger)
             let clients = try await daemon.proxy.start(inherited: inherited, admin: socket)
             await openLanes(settings.admin, of: daemon.proxy, logger)
-            let addresses = clients + daemon.proxy.adminAddresses
+            let addresses = clients + daemon.proxy.tlsAddresses + daemon.proxy.adminAddresses
             logger.notice(
                 "serving",
                 metadata: [

@@ -82,17 +82,30 @@ final class LoopEvents {
     /// The state of the subject of `subscriber`, whose position is behind it from now on.
     func snapshot(for subscriber: EventSubscriber) async -> ContentChunk {
         let topic = subscriber.topic
-        let place = topic.end
-        subscriber.position = place
         let snapshot: EventSnapshot
         if let known = topic.known(for: proxy, isEnough: subscriber.isLate) {
+            subscriber.position = topic.end
             snapshot = known
+        } else if let making = topic.making {
+            // Many may come at once. This one gets the events since that one was begun as well.
+            subscriber.position = making.place
+            snapshot = await making.snapshot()
         } else {
-            snapshot = await topic.subject.text.snapshot(of: topic.subject, topic.resource, in: proxy)
-            topic.remember(snapshot, at: place)
+            snapshot = await make(topic, for: subscriber)
         }
         subscriber.start = snapshot
         return snapshot.octets
+    }
+
+    private func make(_ topic: LoopTopic, for subscriber: EventSubscriber) async -> EventSnapshot {
+        let making = SnapshotMaking(at: topic.end)
+        topic.making = making
+        subscriber.position = making.place
+        let snapshot = await topic.subject.text.snapshot(of: topic.subject, topic.resource, in: proxy)
+        topic.making = nil
+        topic.remember(snapshot, at: making.place)
+        making.end(with: snapshot)
+        return snapshot
     }
 
     // MARK: Events
@@ -189,6 +202,8 @@ final class LoopTopic {
     var isEnding = false
     var isMarked = false
     private var latest: (snapshot: EventSnapshot, place: Int)?
+    /// The snapshot that is being made.
+    var making: SnapshotMaking?
 
     private static let itemLimit = 256
     private static let byteLimit = 256 << 10
@@ -265,6 +280,29 @@ final class LoopTopic {
     }
 
     func remember(_ snapshot: EventSnapshot, at place: Int) { latest = (snapshot, place) }
+}
+
+/// A snapshot that is being made for one stream, and for those that come meanwhile. Confined to the loop.
+final class SnapshotMaking {
+    /// The position of the first event that it may not contain.
+    let place: Int
+    private var made: EventSnapshot?
+    private var waiting: [UnsafeContinuation<EventSnapshot, Never>] = []
+
+    init(at place: Int) { self.place = place }
+
+    /// The snapshot, once it is made.
+    func snapshot() async -> EventSnapshot {
+        await withUnsafeContinuation { continuation in
+            if let made { continuation.resume(returning: made) } else { waiting.append(continuation) }
+        }
+    }
+
+    func end(with snapshot: EventSnapshot) {
+        made = snapshot
+        for continuation in waiting { continuation.resume(returning: snapshot) }
+        waiting = []
+    }
 }
 
 /// One event stream: its position among the events of its subject.
