@@ -58,6 +58,8 @@ struct DecoratorScenarios {
             try await client.send(
                 "PUT \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 3", content: "new")
             #expect(try await client.response().status == 418)
+            try await eventually("all are noted") { scene.proxy.requests.notes().count == 3 }
+            #expect(scene.proxy.requests.notes().allSatisfy { $0.kind == .own && $0.service == "api" })
             // The connection goes on behind content that nobody read.
             try await client.send("HEAD \(scene.url("/a")) HTTP/1.1", "Host: x")
             #expect(try await client.response(to: "HEAD")["Content-Length"] == "15")

@@ -269,7 +269,8 @@ final class Exchange {
     /// Reports the exchange to observers; a hit in memory only if there is room for it.
     private func note() {
         let kind = writer.record.kind
-        guard kind != .own else { return }
+        // What the configuration answers is a service's; Larder's own pages are not.
+        guard kind != .own || writer.record.cacheStatus != nil else { return }
         let now = writer.record.startedAt + writer.record.duration
         if kind == .hit {
             guard context.requests.isWatched(at: now), context.noteBudget.take(at: now) else { return }
