@@ -4,7 +4,7 @@ import Glibc
 import Larder
 
 extension Proxy {
-    static var processorCount: Int { max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
+    package static var processorCount: Int { max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
 
     package func total(_ kind: LoopCounters.Kind) -> UInt64 { counters.reduce(0) { $0 + $1.value(kind) } }
     package func total(_ amount: LoopCounters.Amount) -> UInt64 { counters.reduce(0) { $0 + $1.value(amount) } }

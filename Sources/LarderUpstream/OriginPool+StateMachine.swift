@@ -186,6 +186,16 @@ struct OriginPoolStateMachine {
         return [.close(connection)]
     }
 
+    /// Since when the idle connections are there, the oldest first.
+    var idleSince: [Int64] { idle.map(\.from) }
+
+    /// There are too many idle connections: those that are there since this instant or longer are closed.
+    mutating func trimmed(through instant: Int64) -> [Action] {
+        let old = idle.prefix { $0.from <= instant }
+        idle.removeFirst(old.count)
+        return old.map { .close($0.connection) }
+    }
+
     /// The origin said something that answers nothing.
     mutating func distrusted(now: Int64, limits: Limits) -> [Action] {
         let (until, isPastAll) = now.addingReportingOverflow(limits.distrustTime)

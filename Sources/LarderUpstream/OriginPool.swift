@@ -163,6 +163,11 @@ final class OriginPool {
         perform(machine.swept(now: now) { connections[$0]?.isClean == true ? .fit : .broken })
     }
 
+    var idleSince: [Int64] { machine.idleSince }
+
+    /// Closes the idle connections that are there since an instant or longer.
+    func trim(through instant: Int64) { perform(machine.trimmed(through: instant)) }
+
     func drain() { perform(machine.drained()) }
 
     func apply(_ settings: UpstreamSettings) {

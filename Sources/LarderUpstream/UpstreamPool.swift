@@ -20,6 +20,10 @@ package final class UpstreamPool {
     private var pools: [Key: OriginPool] = [:]
     private var isDraining = false
     private var sweeper: Timer?
+    /// How many pools were made.
+    private var made = 0
+    /// After so many, it is looked whether there are too many idle connections.
+    private static let trimInterval = 16
 
     package convenience init(loop: EventLoop, connector: Connector, settings: UpstreamSettings) {
         self.init(loop: loop, settings: settings) { host, port, timeout, abort, allows throws(IOError) in
@@ -198,6 +202,8 @@ package final class UpstreamPool {
         let pool = OriginPool(origin: key.origin, loop: loop, dialer: dialer, settings: settings.with(key.tls))
         if isDraining { pool.drain() }
         pools[key] = pool
+        made += 1
+        if made.isMultiple(of: Self.trimInterval) { trim() }
         if sweeper == nil { scheduleSweep() }
         return pool
     }
@@ -208,7 +214,20 @@ package final class UpstreamPool {
         sweeper = loop.timerHere(after: .seconds(5)) { [weak self] in self?.sweep() }
     }
 
+    /// Closes the connections that have been idle longest where there are too many: to many origins, few to each, they
+    /// would use up the files that the process may open.
+    private func trim() {
+        let limit = settings.idleConnections
+        let instants = pools.values.flatMap(\.idleSince)
+        guard instants.count > limit else { return }
+        // Not for each new origin again.
+        let surplus = instants.count - limit / 4 * 3
+        let last = instants.sorted()[surplus - 1]
+        for pool in pools.values { pool.trim(through: last) }
+    }
+
     private func sweep() {
+        trim()
         for (key, pool) in pools {
             pool.sweep()
             if pool.isUnused, pools.count > Self.unusedLimit { pools[key] = nil }

@@ -21,6 +21,8 @@ package struct UpstreamSettings: Sendable {
     package var connectionLimit = 256
     /// Idle connections that one loop keeps to one origin.
     package var idleLimit = 64
+    /// Idle connections that one loop keeps to all origins together.
+    package var idleConnections = 4_096
     /// Requests that wait for a connection to one origin.
     package var waiterLimit = 1024
     /// When an origin that fails is no longer asked.

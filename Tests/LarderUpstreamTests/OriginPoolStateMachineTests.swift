@@ -66,6 +66,8 @@ struct OriginPoolStateMachineTests {
             return checked(machine.swept(now: now) { broken.contains($0) ? .broken : .fit })
         }
 
+        mutating func trimmed(through instant: Int64) -> [Action] { checked(machine.trimmed(through: instant)) }
+
         private func checked(_ actions: [Action]) -> [Action] {
             #expect(machine.checkInvariants(limits))
             return actions
@@ -248,6 +250,17 @@ struct OriginPoolStateMachineTests {
         _ = pool.connected(102, for: 2)
         #expect(pool.released(101) == [.park(101)])
         #expect(pool.released(102) == [.close(102)])
+    }
+
+    @Test func `those that wait longest are the first to go`() {
+        var pool = busy()
+        _ = pool.released(101, now: 10)
+        _ = pool.released(102, now: 20)
+        #expect(pool.machine.idleSince == [10, 20])
+        #expect(pool.trimmed(through: 9) == [])
+        #expect(pool.trimmed(through: 10) == [.close(101)])
+        #expect(pool.request(3, now: 20) == [.lease(102, to: 3)])
+        #expect(pool.trimmed(through: 100) == [])
     }
 
     @Test func `what the peer closes is forgotten, once`() {

@@ -73,6 +73,28 @@ struct PoolTests {
         }
     }
 
+    @Test func `connections to many origins that wait longest make room for others`() async throws {
+        try await Fixture.run {
+            $0.idleConnections = 8
+        } _: { test in
+            for number in 0..<40 {
+                let response = try await test.exchange(try .to(origin: "http://\(number).test")) { far in
+                    _ = try await far.head()
+                    try await far.send(Self.ok)
+                }
+                #expect(try await response.text() == "ok")
+                test.time.advance(by: .milliseconds(1))
+            }
+            func idle() -> Set<String> { Set(test.pool.statistics.filter { $0.idle > 0 }.map(\.origin)) }
+            // It is looked with each sixteenth.
+            #expect(idle().count <= 8 + 16)
+            #expect(idle().contains("http://39.test") && !idle().contains("http://0.test"))
+            test.time.advance(by: .seconds(5))
+            await test.settle()
+            #expect(idle() == Set((34..<40).map { "http://\($0).test" }))
+        }
+    }
+
     @Test(arguments: ["", "HTTP/1.1 408 Request Timeout\r\n\r\n"])
     func `an idle connection that ends or says something is not used again`(_ unasked: String) async throws {
         try await Fixture.run { test in

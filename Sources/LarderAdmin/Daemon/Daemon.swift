@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import Larder
 import LarderHTTP
 package import LarderIO
@@ -199,11 +200,18 @@ package final class Daemon: Sendable {
         upstream.breaker.longest = settings.upstream.breaker.openFor.wholeNanoseconds
         upstream.retryAfterLimit = settings.upstream.retryAfterLimit
         upstream.connectionLimit = settings.limits.upstreamConnections
+        upstream.idleConnections = idleConnections(ofLoops: settings.threads ?? Proxy.processorCount)
         upstream.onCertificateRequest = { [interception = lasting.interception] in interception.noteRequest(by: $0) }
         return ProxyConfiguration(
             settings: settings, router: router, pseudonym: pseudonym, upstreamSettings: upstream,
             variables: lasting.variables, tls: lasting.clientTLS,
             clientAuthorities: lasting.clientAuthorities.digest, users: lasting.users)
+    }
+
+    /// How many idle connections each loop may keep: a quarter of the files that the process may open, all together.
+    private static func idleConnections(ofLoops count: Int) -> Int {
+        let files = sysconf(Int32(_SC_OPEN_MAX))
+        return files < 0 ? .max : max(16, files / 4 / count)
     }
 
     /// Fails where the users cannot be read: nobody is let in without having been asked.

@@ -269,7 +269,7 @@ final class Exchange {
     /// Reports the exchange to observers; a hit in memory only if there is room for it.
     private func note() {
         let kind = writer.record.kind
-        // What the configuration answers is a service's; Larder's own pages are not.
+        // Answers of the configuration are of a service; those of Larder's own pages are not.
         guard kind != .own || writer.record.cacheStatus != nil else { return }
         let now = writer.record.startedAt + writer.record.duration
         if kind == .hit {
