@@ -32,6 +32,7 @@ final class ClientConnections: LoopClients {
     /// Connections that are being sent a refusal.
     private var turnedAway = 0
     private static let turnedAwayLimit = 64
+    private var exhaustion = RepeatedLines<IOError.Code>()
 
     init(_ context: LoopContext) {
         self.context = context
@@ -74,13 +75,18 @@ final class ClientConnections: LoopClients {
     func listen(
         on socket: ListeningSocket, isAdminOnly: Bool, overTLS: Bool, isForLanes: Bool
     ) throws {
-        let logger = context.proxy.logger
         // Holds: the listeners are its own.
         let listener = try context.loop.listenHere(on: socket) { [unowned self] in
             if overTLS { acceptOverTLS($0) } else { accept($0, isAdminOnly: isAdminOnly, isForLanes: isForLanes) }
         }
-        listener.onExhausted = { logger.warning("cannot accept", metadata: ["error": "\($0)"]) }
+        listener.onExhausted = { [unowned self] in noteExhaustion($0) }
         listeners.append(listener)
+    }
+
+    /// A listener tries again ten times a second, which is no news.
+    private func noteExhaustion(_ error: IOError) {
+        exhaustion.logger(context.proxy.logger, about: error.code, at: context.loop.time.monotonic())?.warning(
+            "cannot accept connections", metadata: ["error": "\(error)", "advice": "raise LimitNOFILE or ulimit -n"])
     }
 
     func adopt(_ descriptor: Int32, from peer: SocketAddress) throws {
