@@ -79,7 +79,7 @@ final class ClientConnections: LoopClients {
         let listener = try context.loop.listenHere(on: socket) { [unowned self] in
             if overTLS { acceptOverTLS($0) } else { accept($0, isAdminOnly: isAdminOnly, isForLanes: isForLanes) }
         }
-        listener.onExhausted = { [unowned self] in noteExhaustion($0) }
+        listener.onExhausted = { [weak self] in self?.noteExhaustion($0) }
         listeners.append(listener)
     }
 
