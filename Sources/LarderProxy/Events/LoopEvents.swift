@@ -18,6 +18,8 @@ final class LoopEvents {
     private var mailbox: EventMailbox?
     private var heartbeat: Timer?
     private var bytes = 0
+    /// Snapshots that are being made, by the topics' numbers.
+    private let making = FirstCaller<Int>()
 
     /// How often a silent stream sends a heartbeat.
     static let heartbeatInterval = Duration.seconds(15)
@@ -82,30 +84,23 @@ final class LoopEvents {
     /// The state of the subject of `subscriber`, whose position is behind it from now on.
     func snapshot(for subscriber: EventSubscriber) async -> ContentChunk {
         let topic = subscriber.topic
-        let snapshot: EventSnapshot
-        if let known = topic.known(for: proxy, isEnough: subscriber.isLate) {
-            subscriber.position = topic.end
-            snapshot = known
-        } else if let making = topic.making {
-            // Many may come at once. This one gets the events since that one was begun as well.
-            subscriber.position = making.place
-            snapshot = await making.snapshot()
-        } else {
-            snapshot = await make(topic, for: subscriber)
+        var known = topic.known(for: proxy, isEnough: subscriber.isLate)
+        while true {
+            if let (snapshot, place) = known {
+                subscriber.position = place
+                subscriber.start = snapshot
+                return snapshot.octets
+            }
+            // Many may come at once. All get what the first of them makes, and the events since that was begun.
+            let number = topic.hubTopic.number
+            if await making.begin(number) {
+                let place = topic.end
+                topic.remember(
+                    await topic.subject.text.snapshot(of: topic.subject, topic.resource, in: proxy), at: place)
+                making.end(number)
+            }
+            known = topic.latest
         }
-        subscriber.start = snapshot
-        return snapshot.octets
-    }
-
-    private func make(_ topic: LoopTopic, for subscriber: EventSubscriber) async -> EventSnapshot {
-        let making = SnapshotMaking(at: topic.end)
-        topic.making = making
-        subscriber.position = making.place
-        let snapshot = await topic.subject.text.snapshot(of: topic.subject, topic.resource, in: proxy)
-        topic.making = nil
-        topic.remember(snapshot, at: making.place)
-        making.end(with: snapshot)
-        return snapshot
     }
 
     // MARK: Events
@@ -201,9 +196,8 @@ final class LoopTopic {
     var beats = 0
     var isEnding = false
     var isMarked = false
-    private var latest: (snapshot: EventSnapshot, place: Int)?
-    /// The snapshot that is being made.
-    var making: SnapshotMaking?
+    /// The latest snapshot, and the position of the first event that it may not contain.
+    private(set) var latest: (snapshot: EventSnapshot, place: Int)?
 
     private static let itemLimit = 256
     private static let byteLimit = 256 << 10
@@ -274,35 +268,12 @@ final class LoopTopic {
 
     /// The latest snapshot if it can be reused: when nothing has changed since and it is less than a second old. For a
     /// late stream it is enough that the later events are still in the list.
-    func known(for proxy: Proxy, isEnough: Bool) -> EventSnapshot? {
+    func known(for proxy: Proxy, isEnough: Bool) -> (snapshot: EventSnapshot, place: Int)? {
         guard let latest, latest.snapshot.at.seconds == proxy.now.seconds, latest.place == end else { return nil }
-        return isEnough || latest.snapshot.complete == proxy.registry.feed.last ? latest.snapshot : nil
+        return isEnough || latest.snapshot.complete == proxy.registry.feed.last ? latest : nil
     }
 
     func remember(_ snapshot: EventSnapshot, at place: Int) { latest = (snapshot, place) }
-}
-
-/// A snapshot that is being made for one stream, and for those that come meanwhile. Confined to the loop.
-final class SnapshotMaking {
-    /// The position of the first event that it may not contain.
-    let place: Int
-    private var made: EventSnapshot?
-    private var waiting: [UnsafeContinuation<EventSnapshot, Never>] = []
-
-    init(at place: Int) { self.place = place }
-
-    /// The snapshot, once it is made.
-    func snapshot() async -> EventSnapshot {
-        await withUnsafeContinuation { continuation in
-            if let made { continuation.resume(returning: made) } else { waiting.append(continuation) }
-        }
-    }
-
-    func end(with snapshot: EventSnapshot) {
-        made = snapshot
-        for continuation in waiting { continuation.resume(returning: snapshot) }
-        waiting = []
-    }
 }
 
 /// One event stream: its position among the events of its subject.

@@ -135,12 +135,7 @@ final class QueueStripes: @unchecked Sendable {
 
     /// Calls `body` with the whole queue now and whenever the writing thread is woken, until it returns something.
     func wait<Result>(for body: (inout State) -> Wait<Result>) -> Result {
-        changes.wait { _ in
-            withStripesLocked { state in
-                defer { _ = state.takeWakes() }
-                return body(&state)
-            }
-        }
+        changes.wait { _ in withStripesLocked(body) }
     }
 
     private func withStripesLocked<Result>(_ body: (inout State) -> Result) -> Result {
