@@ -180,7 +180,9 @@ let package = Package(
             swiftSettings: swiftSettings),
 
         .target(name: "LarderTesting", dependencies: ["Larder", "LarderIO"], swiftSettings: swiftSettings),
-        .target(name: "LarderPeers", dependencies: ["LarderIO", "COpenSSL"], swiftSettings: swiftSettings),
+        .target(
+            name: "LarderPeers", dependencies: ["LarderIO", "COpenSSL"], path: "Tests/Support/LarderPeers",
+            swiftSettings: swiftSettings),
         .target(
             name: "LarderScenarios",
             dependencies: [
@@ -189,6 +191,7 @@ let package = Package(
                 "LarderHTTP", "LarderRules", "LarderIO",
                 .product(name: "Logging", package: "swift-log"),
             ],
+            path: "Tests/Support/LarderScenarios",
             swiftSettings: swiftSettings),
         .testTarget(name: "LarderHTTPTests", dependencies: ["LarderHTTP"], swiftSettings: swiftSettings),
         .testTarget(name: "LarderCodingsTests", dependencies: ["LarderCodings"], swiftSettings: swiftSettings),
