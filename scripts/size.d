@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Budgets: target, lines, files, types. `scripts/size` compares; it says how a budget changes.
-Larder                 14172     132     323
+Larder                 14183     132     324
 LarderAdmin             8620      74      96
 LarderCLI               9101      95     178
 LarderCodings            578       7      22
@@ -12,7 +12,7 @@ LarderIO                6576      72     118
 LarderProgram              9       1       1
 LarderProxy            25686     229     391
 LarderRules             6074      60     133
-LarderSettings          8004      81     133
+LarderSettings          8093      81     133
 LarderShared            3082      28      61
 LarderStores            8074      64     125
 LarderTesting            389       4      17

@@ -2,6 +2,7 @@
 
 package import LarderHTTP
 package import LarderIO
+package import LarderRules
 package import LarderUpstream
 package import Logging
 
@@ -33,7 +34,7 @@ package struct Settings: Sendable {
     /// Whether origins are asked, unless a service or a block has its own setting.
     package var offline = OfflineMode.off
     /// The codings in which stored content is offered, unless a block has its own setting.
-    package var codings: [OfferedCoding] = []
+    package var codings: [ServedCoding] = []
     /// In the order of the file; names are unique.
     package var variables: [VariableSettings] = []
     /// In the order of the file; names are unique.

@@ -75,7 +75,7 @@ struct AdminExplainTests {
                 variant("max-age=600", age: 20, vary: ["Accept-Language": "en"]),
             ]),
         Case(name: "not-stored", unstored: unstored("private, max-age=60")),
-        Case(name: "cache-none", block: block { $0.cache = BlockCaching.none }),
+        Case(name: "cache-none", block: block { $0.caching = Configuration.Caching.none }),
         Case(name: "offline", variants: [variant("max-age=60", age: 4_000)], isOffline: true),
         Case(name: "offline-and-nothing-stored", isOffline: true),
         Case(

@@ -162,7 +162,7 @@ struct AdminResourcesTests {
     @Test func `a load that cannot be made says why`() async throws {
         var block = ConfigureBlock()
         block.pattern.match = "/private/**"
-        block.cache = BlockCaching.none
+        block.caching = Configuration.Caching.none
         try await AdminFixture.run(configure: [block]) { daemon throws in
             #expect(try daemon.command("POST", "/-/resource/load?url=/api/private/a").status == 409)
             let unreachable = try daemon.command("POST", "/-/resource/load?url=http://127.0.0.1:1/x")

@@ -70,7 +70,7 @@ struct OneMindScenarios {
                     switch name {
                     case "auto": service.offline = .auto
                     case "offline": service.offline = .on
-                    case "uncached": service.configure { $0.cache = BlockCaching.none }
+                    case "uncached": service.configure { $0.caching = Configuration.Caching.none }
                     case "lenient":
                         service.configure {
                             $0.staleWhileRevalidate = .seconds(100)

@@ -228,10 +228,10 @@ struct CachingScenarios {
     @Test func `EC-01 what a block keeps from the cache is in neither memory nor store`() async throws {
         try await Scenario.run(onDisk: true) {
             $0.add("api", at: $1.url("/")) { service in
-                service.configure { $0.cache = BlockCaching.none }
+                service.configure { $0.caching = Configuration.Caching.none }
                 service.configure {
                     $0.pattern.match = "/kept"
-                    $0.cache = .default
+                    $0.caching = .perStage
                 }
             }
         } _: { (scene) async throws in

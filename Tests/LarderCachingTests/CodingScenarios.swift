@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import LarderRules
 import Larder
 import LarderCodings
 import LarderHTTP
@@ -17,7 +18,7 @@ struct CodingScenarios {
     static let text = "{\"words\":\"" + String(repeating: "apples and pears, ", count: 400) + "\"}"
 
     static func run(
-        onDisk: Bool = false, codings: [OfferedCoding] = [.br, .zstd, .gzip], _ body: (Scenario) async throws -> Void
+        onDisk: Bool = false, codings: [ServedCoding] = [.br, .zstd, .gzip], _ body: (Scenario) async throws -> Void
     ) async throws {
         try await Scenario.run(onDisk: onDisk) { settings, origin in
             settings.add("api", at: origin.url("/")) { service in service.configure { $0.codings = codings } }

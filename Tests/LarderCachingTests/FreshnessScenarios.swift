@@ -18,7 +18,7 @@ struct FreshnessScenarios {
     }
 
     struct Lifetime: Sendable, CustomTestStringConvertible {
-        let mode: ExpirationMode
+        let mode: Configuration.ExpirationMode
         let control: String
         /// The rest of the lifetime right after the load; nil when the origin is asked each time.
         let left: Int?

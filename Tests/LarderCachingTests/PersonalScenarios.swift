@@ -19,7 +19,7 @@ struct PersonalScenarios {
         case override, floor, fallback, none
 
         func apply(to block: inout ConfigureBlock) {
-            block.expirationTime = ExpirationMode(rawValue: rawValue).map {
+            block.expirationTime = Configuration.ExpirationMode(rawValue: rawValue).map {
                 Expiration(time: .seconds(3_600), mode: $0)
             }
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Larder
 import LarderHTTP
 import LarderIO
 import LarderSettings
@@ -134,7 +135,7 @@ struct RecordingScenarios {
             settings.add("api", at: origin.url("/")) { service in
                 service.configure {
                     $0.keyedByContent = true
-                    $0.keyedContentLimit = .kibibytes(1)
+                    $0.keyedContentLimit = 1 << 10
                 }
             }
         } _: { scenario in

@@ -273,7 +273,7 @@ struct DecoratorScenarios {
             rule.backoff = .milliseconds(1)
             rule.on = [.status(500)]
             $0.decorate.retry = .set(rule)
-            $0.cache = BlockCaching.none
+            $0.caching = Configuration.Caching.none
         } _: { (scene) async throws in
             scene.origin.answer { _ in .response(500) }
             try await scene.lettingTimePass(.milliseconds(5)) {

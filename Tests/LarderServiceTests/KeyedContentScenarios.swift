@@ -20,7 +20,7 @@ struct KeyedContentScenarios {
             settings.add("api", at: "http://127.0.0.1:\(origin.port)/") { service in
                 service.configure {
                     $0.keyedByContent = true
-                    $0.keyedContentLimit = .kibibytes(64)
+                    $0.keyedContentLimit = 64 << 10
                     change(&$0)
                 }
             }

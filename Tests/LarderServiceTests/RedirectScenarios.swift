@@ -175,7 +175,7 @@ struct RedirectScenarios {
                 service.configure { $0.followRedirects = true }
                 service.configure {
                     $0.pattern.match = "/me"
-                    $0.cache = BlockCaching.none
+                    $0.caching = Configuration.Caching.none
                 }
                 service.configure {
                     $0.pattern.match = "/far"
@@ -254,9 +254,9 @@ struct RedirectScenarios {
             try await Self.ask("Authorization", configured: hour, everyone: true) == ["/of/alice", "/of/alice"])
     }
 
-    @Test(arguments: [ExpirationMode.override, .floor], ["max-age=0", "no-cache, max-age=60"])
+    @Test(arguments: [Configuration.ExpirationMode.override, .floor], ["max-age=0", "no-cache, max-age=60"])
     func `no configured lifetime makes a redirect another's that the origin wants to be asked for`(
-        mode: ExpirationMode, directives: String
+        mode: Configuration.ExpirationMode, directives: String
     ) async throws {
         let hour = Expiration(time: .seconds(3600), mode: mode)
         for field in ["Cookie", "X-Api-Key"] {

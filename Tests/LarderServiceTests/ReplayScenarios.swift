@@ -14,7 +14,7 @@ struct ReplayScenarios {
     static let all = events.joined()
 
     static func run(
-        _ replay: StreamReplay? = .paced, onDisk: Bool = false,
+        _ replay: Configuration.StreamReplay? = .paced, onDisk: Bool = false,
         _ body: (Scenario) async throws -> Void
     ) async throws {
         try await Scenario.run(onDisk: onDisk) { settings, origin in
@@ -73,8 +73,9 @@ struct ReplayScenarios {
         }
     }
 
-    @Test(arguments: [nil, .immediate] as [StreamReplay?]) func `unless that is configured, they come at once`(
-        replay: StreamReplay?
+    @Test(arguments: [nil, .immediate] as [Configuration.StreamReplay?])
+    func `unless that is configured, they come at once`(
+        replay: Configuration.StreamReplay?
     ) async throws {
         try await Self.run(replay) { (scene) async throws in
             try await Self.record(scene)

@@ -21,8 +21,10 @@ extension Configuration {
         policy.offline = isOffline
         policy.codings = codings
         if !expirationTimes.isEmpty { policy.expirationTimes = expirationTimes }
-        policy.ignoredRequest = ignoredRequest
-        if ignoredResponse != IgnoredResponse() { policy.ignoredResponse = ignoredResponse }
+        policy.ignoredRequest = ignoreRequest
+        var ignored = ignoreResponse
+        ignored.isForEveryone = everyone
+        if ignored != IgnoredResponse() { policy.ignoredResponse = ignored }
         policy.storesAuthorized = privacy == .partitioned
         return policy
     }

@@ -41,6 +41,13 @@ public struct Configuration: Sendable {
         case none
     }
 
+    /// How fast a stored event stream is sent.
+    package enum StreamReplay: String, Sendable, CaseIterable {
+        case immediate
+        /// At the pace at which the origin sent it.
+        case paced
+    }
+
     /// The effect on a resource when a request that may have changed it succeeds (RFC 9111 §4.4).
     ///
     /// In a daemon, clients' writes have it, too. Of theirs, `override` takes the content of a PUT alone, data from
@@ -144,34 +151,36 @@ public struct Configuration: Sendable {
     public var isOffline = false
     /// Whether the daemon does not ask the origin for as long as it is out of reach.
     package var isOfflineWhenUnreachable = false
-    /// Whether the daemon makes the content of POST and QUERY part of the key.
-    package var isKeyedByContent = false
+    /// True if the daemon makes the content of POST and QUERY part of the key.
+    package var keyedByContent = false
     /// The methods that blocks of the daemon's configuration have a pipeline for by name.
     package var transformedMethods: Set<Method> = []
     /// The longest content of a request, in octets, that the daemon makes part of the key.
     package var keyedContentLimit = 1 << 20
     /// How many superseded entities the daemon's store keeps of each variant.
     package var history = 0
-    /// Whether the daemon reloads watched resources in error when their origin recovers (B-28).
-    package var reloadsOnRecovery = false
+    /// True if the daemon reloads watched resources in error when their origin recovers (B-28).
+    package var reloadOnRecovery = false
     /// The codings that the daemon gives stored content in, beside the one it came in, the preferred one first.
     package var codings: [ServedCoding] = []
     /// The lifetimes of responses with these statuses, in the daemon.
     package var expirationTimes: [Status: Duration] = [:]
     /// Request directives that the daemon ignores.
-    package var ignoredRequest: IgnoredRequest = []
+    package var ignoreRequest: IgnoredRequest = []
     /// Response directives and fields that the daemon ignores.
-    package var ignoredResponse = IgnoredResponse()
-    /// Whether the daemon maps links in content to itself, for clients of its gateway.
-    package var mapsLinks = false
-    /// Whether the daemon goes where origins redirect it, in place of its clients.
-    package var followsRedirects = false
+    package var ignoreResponse = IgnoredResponse()
+    /// True if the origin's responses are the same for all clients of the daemon.
+    package var everyone = false
+    /// True if the daemon maps links in content to itself, for clients of its gateway.
+    package var links = false
+    /// True if the daemon follows redirects of origins in place of its clients.
+    package var followRedirects = false
     /// Members of JSON content that are not part of the key, where content is.
-    package var ignoredMembers: [String] = []
+    package var ignoreContent: [String] = []
     /// Texts at the end of a complete event stream; without any, each end is complete.
-    package var streamEnds: [String] = []
-    /// Whether the daemon replays stored event streams at the pace at which they came.
-    package var replaysPaced = false
+    package var streamEnd: [String] = []
+    /// How fast the daemon sends a stored event stream.
+    package var replay = StreamReplay.immediate
     /// The daemon's action when the content of a resource changes.
     package var changeRule: ChangeRule?
     /// Which stored responses the daemon validates before anyone asks for them.

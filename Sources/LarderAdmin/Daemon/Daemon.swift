@@ -246,8 +246,8 @@ extension ServiceSettings {
         let own = ConfigurationEntry(description: "service \(name)") {
             $0.transformedSizeLimit = transformedContent
             addStandardTransformers(to: &$0)
-            offline.apply(to: &$0)
-            codings.apply(to: &$0)
+            $0.offline = offline
+            $0.codings = codings
             $0.history = history
             $0.privacy = privacy
             $0.onAbandon = .cancel(after: abandon)

@@ -29,40 +29,23 @@ enum ExplainedConfiguration {
 
     /// Unclaimed URLs have no blocks, only settings for all traffic.
     private static func unclaimed(_ situation: Situation) -> [Explanation.Block] {
-        let codings = situation.policy.codings
-        guard !codings.isEmpty else { return [] }
-        return [Explanation.Block(title: "all traffic", changes: ["codings: \(words(codings))"])]
+        var configuration = Configuration()
+        configuration.codings = situation.policy.codings
+        guard !configuration.codings.isEmpty else { return [] }
+        let codings = words(of: "codings", in: configuration)
+        return [Explanation.Block(title: "all traffic", changes: ["codings: \(codings)"])]
     }
 
-    private static func words(_ codings: [ServedCoding]) -> String {
-        codings.isEmpty ? "as it came" : codings.map(\.rawValue).joined(separator: ", ")
+    /// The value of a block's setting in a configuration.
+    static func words(of setting: String, in configuration: Configuration) -> String {
+        SettingsCatalogue.configure.settings.first { $0.name == setting }?.explain?(configuration) ?? ""
     }
 
     /// The settings of a configuration, in the words of the configuration file.
     private static func facts(of configuration: Configuration) -> [(name: String, value: String)] {
-        var facts: [(name: String, value: String)] = [
-            ("expirationTime", expiration(configuration)),
-            ("retryTime", UnitText.write(configuration.retryTime)),
-            ("staleWhileRevalidate", UnitText.write(configuration.staleWhileRevalidate)),
-            ("staleIfError", UnitText.write(configuration.staleIfError)),
-            ("ignoreRequest", words(configuration.ignoredRequest)),
-            ("ignoreResponse", words(configuration.ignoredResponse)),
-            ("everyone", configuration.ignoredResponse.isForEveryone ? "true" : "false"),
-            ("cache", configuration.caching == .none ? "none" : "default"),
-            ("history", String(configuration.history)),
-            ("offline", configuration.isOffline ? "on" : configuration.isOfflineWhenUnreachable ? "auto" : "off"),
-            ("reloadOnRecovery", configuration.reloadsOnRecovery ? "true" : "false"),
-            ("refreshAhead", configuration.refreshAhead.text),
-            ("keyedByContent", configuration.isKeyedByContent ? "true" : "false"),
-            ("keyedContentLimit", ByteCount(configuration.keyedContentLimit).description),
-            ("codings", words(configuration.codings)),
-            ("ignoreContent", list(configuration.ignoredMembers)),
-            ("streamEnd", configuration.streamEnds.isEmpty ? "any end" : list(configuration.streamEnds)),
-            ("replay", configuration.replaysPaced ? "paced" : "immediate"),
-            ("links", configuration.mapsLinks ? "true" : "false"),
-            ("followRedirects", configuration.followsRedirects ? "true" : "false"),
-            ("privacy", configuration.privacy.rawValue),
-        ]
+        var facts = SettingsCatalogue.configure.settings.compactMap { setting in
+            setting.explain.map { (name: setting.name, value: $0(configuration)) }
+        }
         facts += ExplainedEffects.words(of: configuration) + programs(configuration)
         var names: Set<String> = []
         configuration.fields.set.forEachLine { _, spelling, _ in
@@ -81,6 +64,7 @@ enum ExplainedConfiguration {
     private static func programs(_ configuration: Configuration) -> [(name: String, value: String)] {
         let stages = configuration.pipeline.order.filter { configuration.pipeline[$0].cache != nil }
         return [
+            ("privacy", configuration.privacy.rawValue),
             ("mutateRequests", String(configuration.mutators.count)),
             ("decorateRequests", String(configuration.decorators.count)),
             ("onAbandon", configuration.onAbandon.delay.map { "cancel after \(UnitText.write($0))" } ?? "go on"),
@@ -88,42 +72,7 @@ enum ExplainedConfiguration {
         ]
     }
 
-    /// The time with its relation to the origin's lifetime; the time alone has no meaning.
-    private static func expiration(_ configuration: Configuration) -> String {
-        let time = UnitText.write(configuration.expirationTime)
-        let statuses = configuration.expirationTimes.sorted { $0.key.rawValue < $1.key.rawValue }
-            .map { ", \($0.key.rawValue): \(UnitText.write($0.value))" }.joined()
-        let all =
-            switch configuration.expirationMode {
-            case .heuristic: "as RFC 9111 says"
-            case .fallback: "\(time) where the origin names none"
-            case .cap: "\(time) at most"
-            case .floor: "\(time) at least"
-            case .override: "\(time) whatever the origin says"
-            }
-        return all + statuses
-    }
-
-    private static func words(_ ignored: IgnoredRequest) -> String {
-        list([
-            ignored.contains(.noCache) ? "no-cache" : nil, ignored.contains(.maxAge) ? "max-age" : nil,
-            ignored.contains(.noStore) ? "no-store" : nil, ignored.contains(.pragma) ? "pragma" : nil,
-        ])
-    }
-
-    private static func words(_ ignored: IgnoredResponse) -> String {
-        let directives = ignored.directives
-        return list([
-            directives.contains(.noStore) ? "no-store" : nil, directives.contains(.isPrivate) ? "private" : nil,
-            directives.contains(.noCache) ? "no-cache" : nil,
-            directives.contains(.mustRevalidate) ? "must-revalidate" : nil,
-            directives.contains(.setCookie) ? "set-cookie" : nil,
-            ignored.vary.isEmpty ? nil : "vary: " + ignored.vary.map(\.spelling).sorted().joined(separator: " "),
-        ])
-    }
-
-    private static func list(_ words: [String?]) -> String {
-        let words = words.compactMap(\.self)
-        return words.isEmpty ? "nothing" : words.joined(separator: ", ")
+    private static func list(_ words: [String]) -> String {
+        words.isEmpty ? "nothing" : words.joined(separator: ", ")
     }
 }

@@ -121,7 +121,8 @@ enum ExplainedEffects {
             guard !transformers.isEmpty else { return nil }
             return Explanation.Fact(name: "pipeline.\(key.name)", value: transformers.joined(separator: ", then "))
         }
-        facts.append(Explanation.Fact(name: "serve", value: serving(configuration.serving)))
+        facts.append(
+            Explanation.Fact(name: "serve", value: ExplainedConfiguration.words(of: "serve", in: configuration)))
         guard let selected else { return facts }
         let variant = situation.variants[selected]
         guard !variant.isOverride else { return facts }
@@ -144,14 +145,6 @@ enum ExplainedEffects {
                     name: "transformed", value: "no", note: "no transformer has to do with this response"))
         }
         return facts
-    }
-
-    private static func serving(_ serving: Configuration.Serving) -> String {
-        switch serving {
-        case .raw: "raw"
-        case .final: "final"
-        case .stage(let key): key.name
-        }
     }
 
     // MARK: Streams
@@ -206,13 +199,9 @@ enum ExplainedEffects {
         guard !situation.isRead, !situation.method.isSafe, situation.hardWiredAnswer == nil else { return [] }
         return [
             Explanation.Fact(
-                name: "afterWrite", value: written(configuration.afterWrite),
+                name: "afterWrite", value: ExplainedConfiguration.words(of: "afterWrite", in: configuration),
                 note: "if the origin says that it succeeded")
         ]
-    }
-
-    private static func written(_ effect: Configuration.AfterWrite) -> String {
-        ([effect.action.rawValue] + effect.also.map { "also \($0.text)" }).joined(separator: ", ")
     }
 
     // MARK: In the words of the configuration file
@@ -228,18 +217,8 @@ enum ExplainedEffects {
         return ["deny", "respond", "delay", "retry", "refreshToken"].map { name in
             ("decorate.\(name)", known["decorate.\(name)"] ?? "none")
         } + [
-            ("pipeline", pipeline.isEmpty ? "none" : pipeline.joined(separator: "; ")),
-            ("serve", serving(configuration.serving)),
-            ("afterWrite", written(configuration.afterWrite)), ("onChange", told(configuration.changeRule)),
+            ("pipeline", pipeline.isEmpty ? "none" : pipeline.joined(separator: "; "))
         ]
-    }
-
-    private static func told(_ rule: ChangeRule?) -> String {
-        guard let rule else { return "none" }
-        // The path of a webhook is often a secret.
-        let webhook = rule.webhook.map { (try? TargetURI($0))?.origin ?? "set" }
-        return [rule.program.first.map { "exec \($0)" }, webhook.map { "webhook at \($0)" }].compactMap(\.self)
-            .joined(separator: ", ") + " after \(UnitText.write(rule.debounce))"
     }
 
     private static func words(of decorators: Decorators) -> [(name: String, value: String)] {

@@ -32,7 +32,7 @@ extension ClientRequest {
         let query = uri.withBytes(of: uri.pathAndQueryRange) { Array($0.drop { $0 != UInt8(ascii: "?") }.dropFirst()) }
         let identity = RequestContentIdentity(
             octets, query: query, fields: head.fields, method: head.method,
-            leavingOut: configuration.frozen.configuration.ignoredMembers)
+            leavingOut: configuration.frozen.configuration.ignoreContent)
         let short = octets.count <= 16 << 10
         // If all threads are busy, the request is relayed.
         let mark = short ? identity.mark : try? await context.proxy.readers().run { identity.mark }

@@ -144,7 +144,7 @@ extension Proxy {
             // The service in its current configuration.
             let current = subject.service.base == nil ? table.unclaimed : table.named(subject.service.name)
             guard let service = current, let resource = registry.resource(for: subject.key(in: .shared)),
-                service.configuration(for: resource).frozen.configuration.reloadsOnRecovery,
+                service.configuration(for: resource).frozen.configuration.reloadOnRecovery,
                 resource.memory.isInError
             else { return nil }
             return ResourceSubject(

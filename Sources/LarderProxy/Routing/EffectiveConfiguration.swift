@@ -51,7 +51,7 @@ package final class EffectiveConfiguration: Sendable {
         self.frozen = frozen
         self.policy = policy
         let configuration = frozen.configuration
-        offline = configuration.isOffline ? .on : configuration.isOfflineWhenUnreachable ? .auto : .off
+        offline = configuration.offline
         caches = frozen.configuration.caching != .none
         history = configuration.history
         decorators = frozen.configuration.attachment as? Decorators
@@ -61,14 +61,14 @@ package final class EffectiveConfiguration: Sendable {
             policy.ignoredResponse.isForEveryone || policy.identity?.names(.authorization) == true
             || policy.identity == nil && policy.role == .private
         hasOwnCaches = configuration.caching != .none && configuration.pipeline.hasCaches
-        followsRedirects = configuration.followsRedirects
+        followsRedirects = configuration.followRedirects
         abandonDelay = configuration.onAbandon.delay
-        streamEnds = configuration.streamEnds
-        replaysPaced = configuration.replaysPaced
+        streamEnds = configuration.streamEnd
+        replaysPaced = configuration.replay == .paced
         changeRule = configuration.changeRule
         refreshAhead = configuration.refreshAhead
         isProgrammed = configuration.isProgrammed
-        mapsLinks = configuration.mapsLinks
+        mapsLinks = configuration.links
         fingerprint = frozen.fingerprint == 0 ? 0 : (frozen.fingerprint ^ ProgramIdentity.number) | 1
     }
 
@@ -88,88 +88,13 @@ extension ConfigurationEntry {
     ) {
         self.init(
             description: block.title, methods: block.methods.map(Set.init),
-            matches: block.pattern.predicate(relativeTo: base), apply: { block.apply(to: &$0, variables) })
-    }
-}
-
-extension OfflineMode {
-    package func apply(to configuration: inout Configuration) {
-        configuration.isOffline = self == .on
-        configuration.isOfflineWhenUnreachable = self == .auto
-    }
-}
-
-extension ConfigureBlock {
-    /// Overrides the settings of earlier blocks with those of this block.
-    package func apply(to configuration: inout Configuration, _ variables: VariableValues = VariableValues()) {
-        for edit in headers { configuration.fields[edit.name] = edit.value?.reveal(variables) }
-        if let expirationTime {
-            if let time = expirationTime.time {
-                configuration.expirationTime = time
-                if configuration.expirationMode == .heuristic { configuration.expirationMode = .fallback }
-            }
-            configuration.expirationTimes.merge(expirationTime.byStatus) { $1 }
-        }
-        if let expirationMode { configuration.expirationMode = Configuration.ExpirationMode(expirationMode) }
-        if let retryTime { configuration.retryTime = retryTime }
-        if let ignoreRequest { configuration.ignoredRequest = ignoreRequest }
-        if let ignoreResponse {
-            configuration.ignoredResponse.directives = ignoreResponse.directives
-            configuration.ignoredResponse.vary = ignoreResponse.vary
-        }
-        if let everyone { configuration.ignoredResponse.isForEveryone = everyone }
-        if let staleWhileRevalidate { configuration.staleWhileRevalidate = staleWhileRevalidate }
-        if let staleIfError { configuration.staleIfError = staleIfError }
-        if let history { configuration.history = history }
-        if let offline { offline.apply(to: &configuration) }
-        if !decorate.isEmpty {
-            var decorators = configuration.attachment as? Decorators ?? Decorators()
-            decorators.apply(decorate)
-            configuration.attachment = decorators
-        }
-        if let afterWrite { configuration.afterWrite = afterWrite }
-        if let refreshAhead { configuration.refreshAhead = refreshAhead }
-        if let onChange { configuration.changeRule = onChange.value?.rule }
-        if let cache { configuration.caching = cache == .none ? .none : .perStage }
-        if let transformTimeout { configuration.transformTimeout = transformTimeout }
-        if let transformedSizeLimit { configuration.transformedSizeLimit = transformedSizeLimit.bytes }
-        pipeline?.apply(to: &configuration)
-        if pipeline != nil, let methods { configuration.transformedMethods.formUnion(methods) }
-        if let serve { configuration.serving = serve }
-        if let reloadOnRecovery { configuration.reloadsOnRecovery = reloadOnRecovery }
-        if let codings { codings.apply(to: &configuration) }
-        if let links { configuration.mapsLinks = links }
-        if let followRedirects { configuration.followsRedirects = followRedirects }
-        if let ignoreContent { configuration.ignoredMembers = ignoreContent }
-        if let streamEnd { configuration.streamEnds = streamEnd }
-        if let replay { configuration.replaysPaced = replay == .paced }
-        if let keyedByContent { configuration.isKeyedByContent = keyedByContent }
-        if let keyedContentLimit { configuration.keyedContentLimit = keyedContentLimit.bytes }
-    }
-}
-
-extension [OfferedCoding] {
-    package func apply(to configuration: inout Configuration) { configuration.codings = map(\.coding) }
-}
-
-extension OfferedCoding {
-    fileprivate var coding: ServedCoding {
-        switch self {
-        case .zstd: .zstd
-        case .br: .br
-        case .gzip: .gzip
-        }
-    }
-}
-
-extension Configuration.ExpirationMode {
-    fileprivate init(_ mode: ExpirationMode) {
-        self =
-            switch mode {
-            case .fallback: .fallback
-            case .cap: .cap
-            case .floor: .floor
-            case .override: .override
-            }
+            matches: block.pattern.predicate(relativeTo: base),
+            apply: { configuration in
+                block.apply(to: &configuration, variables)
+                if block.decorate.isEmpty { return }
+                var decorators = configuration.attachment as? Decorators ?? Decorators()
+                decorators.apply(block.decorate)
+                configuration.attachment = decorators
+            })
     }
 }

@@ -35,7 +35,7 @@ struct HeaderCredentials: Sendable {
     /// Whether requests with this configuration may carry one. The fields of another block, at other URLs, do not count,
     /// unless redirects to those are followed: the response is stored for the URL that was asked for.
     func mayBeSent(by configuration: Configuration) -> Bool {
-        if configuration.followsRedirects, areAny { return true }
+        if configuration.followRedirects, areAny { return true }
         let fields = configuration.fields
         return fields.set.names.contains(where: SecretName.isOne(field:))
             || variableFields.contains { field in

@@ -314,7 +314,7 @@ package final class RoutedService: Sendable {
             policy.retryTime = .zero
             policy.staleIfError = .zero
         }
-        policy.keyedByContent = configuration.isKeyedByContent && key.isOfContent
+        policy.keyedByContent = configuration.keyedByContent && key.isOfContent
         policy.targets = targets
         policy.retryAfterLimit = retryAfterLimit
         policy.surrogateKey = surrogateKey?.field

@@ -58,7 +58,8 @@ extension SettingsCatalogue {
             "Requests that get this response: nothing is looked up, and the origin is not asked."),
         Setting(
             "decorate.delay", \.decorate.delay, .duration(.zero...Duration.seconds(60)), initially: "none",
-            "How long each request to the origin is held back, to see how clients deal with a slow one. `0 s` is not."),
+            "How long each request to the origin is held back, to see how clients deal with a slow one. `0 s` is not."
+        ).inSwift("`$0.decorateRequests { … }`, with [a delegate](library.md#what-has-to-wait)"),
         Setting(
             "decorate.retry", \.decorate.retry,
             SettingKind.section(
@@ -69,21 +70,30 @@ extension SettingsCatalogue {
             """
             Requests to the origin that are made again when they fail, for everybody who waits for them: those whose \
             method is idempotent and whose content is at most 1 MiB. A service repeats at most a fifth of its requests.
-            """),
+            """
+        ).inSwift(
+            "`$0.retry(RetryPolicy(…))`: without the service's budget, for 408 and 429 too, and not told in `Cache-Status`"
+        ),
         Setting(
             "decorate.refreshToken", \.decorate.refresh, SettingKind<RefreshRule>.refresh.revocable,
             initially: "none", inside: refresh.descriptions,
             """
             The renewal of a credential that the origin refuses: a new one is asked for, once however many requests \
             were refused, its value becomes that of a variable, and each request is made once more with it.
-            """),
+            """
+        ).inSwift("`$0.decorateRequests(TokenRefresh(…).decorate)`"),
         Setting(
-            "afterWrite", \.afterWrite, SettingKind<Configuration.AfterWrite>.afterWrite, initially: "`invalidate`",
+            "afterWrite", sets: \.afterWrite, SettingKind<Configuration.AfterWrite>.afterWrite,
+            initially: "`invalidate`",
             inside: afterWrite.descriptions,
             """
             The effect of a successful request, with a method that changes something, on what is stored for its URL. \
             As a map, `action` is that word, and `also` names other resources that are forgotten as well.
-            """),
+            """
+        ).inSwift("`$0.afterWrite`")
+            .explained {
+                ([$0.afterWrite.action.rawValue] + $0.afterWrite.also.map { "also \($0.text)" }).joined(separator: ", ")
+            },
     ]
 
     static let afterWrite = SettingsSection<AfterWriteDraft>([

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Larder
 import LarderHTTP
+import LarderRules
 
 extension SettingsCatalogue {
     /// The settings of one service, below `services.<name>`.
@@ -25,17 +27,20 @@ extension SettingsCatalogue {
             The http or https URL that the service's resources lie under. A request for a URL under it gets this \
             service's configuration, however it arrives; where several cover it, the longest does, or the one \
             whose mount or name is used.
-            """),
+            """
+        ).inSwift("`baseURL`"),
         Setting(
             "mount", \.mount, .mount, initially: "`/<name>/`",
-            "The path prefix that leads to the service. `/` claims every path that is not below `/-/`."),
+            "The path prefix that leads to the service. `/` claims every path that is not below `/-/`."
+        ).inSwift("`mount`"),
         Setting(
             "privacy", \.privacy, .choice,
             """
             The users who may be answered from a stored response: everyone (`shared`), those who are the same user by \
             `identity` (`partitioned`), or the one user of this machine (`private`; clients on the network share among \
             themselves).
-            """),
+            """
+        ).inSwift("`$0.privacy`; `identity` is the file's"),
         Setting(
             "identity", \.identity, .list(of: .identityPart, count: 1...16),
             initially: "all fields that look like credentials",
@@ -87,7 +92,8 @@ extension SettingsCatalogue {
             "The name that this service's origin is asked for, and has to prove."),
         Setting(
             "offline", \.offline, .offlineMode, initially: "as `offline` above",
-            "Whether the origin is asked; `true` and `false` mean `on` and `off`."),
+            "Whether the origin is asked; `true` and `false` mean `on` and `off`."
+        ).inSwift("`$0.isOffline`, without `auto`"),
         Setting(
             "history", \.history, .integer(0...100),
             """
@@ -97,7 +103,8 @@ extension SettingsCatalogue {
             """),
         Setting(
             "standardTransformers", \.standardTransformers, .list(of: .choice, count: 0...3), initially: "none",
-            "Transformers that parse responses of their types, in this order; see [transformers](transformers.md)."),
+            "Transformers that parse responses of their types, in this order; see [transformers](transformers.md)."
+        ).inSwift("`$0.pipeline.add(.json)`, `.text`, `.image`"),
         Setting(
             "routes", \.routes, .routes, initially: "none", inside: route.descriptions,
             """
@@ -122,7 +129,8 @@ extension SettingsCatalogue {
             """
             Settings for the service's resources, in blocks. Blocks are applied in order, and a later one overrides \
             what an earlier one said.
-            """),
+            """
+        ).inSwift("`service.configure(…) { … }`, in `configure(_:)` or later"),
     ])
 
     /// The settings of one block, below `services.<name>.configure[]`.
@@ -134,29 +142,37 @@ extension SettingsCatalogue {
             """
             Resources whose URL, up to its query, the pattern describes, below `baseURL` unless it starts with a \
             scheme. `*` is any characters but `/`, `**` also `/`, `**/` any directories or none, `?` one character.
-            """),
+            """
+        ).inSwift(#"`configure("/users/*")`"#),
         Setting(
             "regex", \.pattern.regex, .regex,
             """
             Resources in whose absolute URL, query included, the regular expression is found. Anchor it with `^` \
             before you attach credentials to it.
-            """),
-        Setting("url", \.pattern.url, .exactURL, "The one resource with this URL, query included."),
-        Setting("except", \.pattern.except, .glob, "A pattern as in `match`, of resources that are not meant."),
+            """
+        ).inSwift(#"`configure(try RegexPattern("^https://…"))`"#),
+        Setting("url", \.pattern.url, .exactURL, "The one resource with this URL, query included.").inSwift(
+            "`configure(service.resource(…))`"),
+        Setting("except", \.pattern.except, .glob, "A pattern as in `match`, of resources that are not meant.").inSwift(
+            "`configure(whenURLMatches:)`"),
         Setting(
             "query", \.pattern.query, .query, initially: "any",
             """
             Query parameters and the value each must have, as a whole: within a value, `*` is no wildcard (see `regex`). \
             `"*"` alone is any value; `null` means that the parameter must be absent.
-            """),
-        Setting("scheme", \.pattern.scheme, .choice, "Resources whose URL has this scheme."),
-        Setting("host", \.pattern.host, .host, "Resources on this host."),
+            """
+        ).inSwift("`configure(whenURLMatches:)`"),
+        Setting("scheme", \.pattern.scheme, .choice, "Resources whose URL has this scheme.").inSwift(
+            "`configure(whenURLMatches:)`"),
+        Setting("host", \.pattern.host, .host, "Resources on this host.").inSwift("`configure(whenURLMatches:)`"),
         Setting(
             "methods", \.methods, .list(of: .method, count: 1...32), initially: "all",
-            "The request methods that the block is for."),
+            "The request methods that the block is for."
+        ).inSwift("`configure(…, methods:)`"),
         Setting(
             "description", \.description, .line(), initially: "the conditions",
-            "The block's name in logs and explanations."),
+            "The block's name in logs and explanations."
+        ).inSwift("`configure(…, description:)`"),
     ]
 
     private static let policies: [Setting<ConfigureBlock>] = {
@@ -164,7 +180,8 @@ extension SettingsCatalogue {
         return [
             Setting(
                 "headers", \.headers, .headers, initially: "none",
-                "Fields that are set on requests to the origin; `null` removes one that an earlier block set."),
+                "Fields that are set on requests to the origin; `null` removes one that an earlier block set."
+            ).inSwift("`$0.fields`; `$0.mutateRequests` where they depend on the request"),
             Setting(
                 "expirationTime", \.expirationTime, .expiration(upTo10Years), initially: "as RFC 9111 says",
                 """
@@ -175,15 +192,17 @@ extension SettingsCatalogue {
                 `{ 200: 1 h, 404: 1 min, default: 0 s }`. Where `privacy` is `shared` and the request carries a cookie or \
                 another credential, or the response sets a cookie, none of this counts for a response to which the \
                 origin gives no lifetime, unless `everyone` is `true`.
-                """),
+                """
+            ).inSwift("`$0.expirationTime` and `$0.expirationMode`, without times for statuses")
+                .explained(\.lifetimeWords),
             Setting(
-                "ignoreRequest", \.ignoreRequest, .ignoredRequest, initially: "nothing",
+                "ignoreRequest", sets: \.ignoreRequest, .ignoredRequest, initially: "nothing",
                 """
                 Directives of clients that are not heeded, and not forwarded: `no-cache`, `max-age`, `no-store`, \
                 `pragma`. For clients that always ask the origin; `larder load` still does.
                 """),
             Setting(
-                "ignoreResponse", \.ignoreResponse, .ignoredResponse, initially: "nothing",
+                "ignoreResponse", sets: \.ignoreResponse, .ignoredResponse, initially: "nothing",
                 """
                 Directives and fields of origins that are not heeded: `no-store`, `private`, `no-cache`, \
                 `must-revalidate`, `set-cookie` (the response is kept, the cookie is not), and `vary: [FIELD, …]`. \
@@ -192,49 +211,56 @@ extension SettingsCatalogue {
                 fields as they came, and `detail="ignored …"` in `Cache-Status`.
                 """),
             Setting(
-                "everyone", \.everyone, .flag, initially: "`false`",
+                "everyone", sets: \.everyone, .flag, initially: "`false`",
                 """
                 `true` says that the origin sends everyone the same, whoever asks: credentials in requests do not keep \
                 responses out of the cache that all share.
                 """),
             Setting(
                 "override", \.override, .flag, initially: "`false`",
-                "`true` is short for `mode: override` of `expirationTime`, `false` for `mode: fallback`."),
+                "`true` is short for `mode: override` of `expirationTime`, `false` for `mode: fallback`."
+            ).inSwift("`$0.expirationMode`"),
             Setting(
-                "retryTime", \.retryTime, .duration(upTo10Years), initially: "`1 s`",
+                "retryTime", sets: \.retryTime, .duration(upTo10Years), initially: "`1 s`",
                 """
                 How long an origin that could not be reached is not asked for the URL again; clients get what is stored if \
                 they may, else the error at once.
-                """),
+                """
+            ).inSwift("`$0.retryTime`"),
             Setting(
-                "staleWhileRevalidate", \.staleWhileRevalidate, .duration(upTo10Years), initially: "`0`",
+                "staleWhileRevalidate", sets: \.staleWhileRevalidate, .duration(upTo10Years), initially: "`0`",
                 """
                 How long after its time a response is still served while a new one is fetched, if the origin does \
                 not say (RFC 5861).
-                """),
+                """
+            ).inSwift("`$0.staleWhileRevalidate`"),
             Setting(
-                "staleIfError", \.staleIfError, .duration(upTo10Years), initially: "`1 day`",
+                "staleIfError", sets: \.staleIfError, .duration(upTo10Years), initially: "`1 day`",
                 """
                 How long after its time a response is served when the origin fails, if the origin does not say \
                 (RFC 5861).
-                """),
+                """
+            ).inSwift("`$0.staleIfError`"),
             Setting(
-                "cache", \.cache, .choice, initially: "`default`",
-                "`none` stores nothing of these resources; `default` takes an earlier `none` back."),
+                "cache", sets: \.caching, .choice(["none": .none, "default": .perStage]), initially: "`default`",
+                "`none` stores nothing of these resources; `default` takes an earlier `none` back."
+            ).inSwift("`$0.caching`"),
             Setting(
-                "history", \.history, .integer(0...100), initially: "as the service",
+                "history", sets: \.history, .integer(0...100), initially: "as the service",
                 "How many superseded responses are kept on disk of each of these resources."),
             Setting(
-                "offline", \.offline, .offlineMode, initially: "as the service",
-                "Whether the origin is asked for these resources; `true` and `false` mean `on` and `off`."),
+                "offline", sets: \.offline, .offlineMode, initially: "as the service",
+                "Whether the origin is asked for these resources; `true` and `false` mean `on` and `off`."
+            ).inSwift("`$0.isOffline`, without `auto`"),
             Setting(
-                "reloadOnRecovery", \.reloadOnRecovery, .flag, initially: "`false`",
+                "reloadOnRecovery", sets: \.reloadOnRecovery, .flag, initially: "`false`",
                 """
                 `true` has resources that someone watches by `/-/events?url=` loaded when their last load failed and \
                 their origin, or the network, works again, four at a time; where no client asks, one of them finds out.
-                """),
+                """
+            ).inSwift("`service.reloadAfterRecovery()`, when the program knows of it"),
             Setting(
-                "refreshAhead", \.refreshAhead, .refreshAhead, initially: "`off`",
+                "refreshAhead", sets: \.refreshAhead, .refreshAhead, initially: "`off`",
                 """
                 Which stored responses are asked for again before clients do: those that someone observes \
                 (`watched`: `larder watch`, `/-/events` with `url` or `match`) or that were asked for at least three times \
@@ -244,36 +270,40 @@ extension SettingsCatalogue {
                 two of a service, and ten in a second; none in backoff, offline, or from the reserve of a quota.
                 """),
             Setting(
-                "keyedByContent", \.keyedByContent, .flag, initially: "`false`",
+                "keyedByContent", sets: \.keyedByContent, .flag, initially: "`false`",
                 """
                 `true` has POST and QUERY answered like GET, from what was stored for the same content: it is part of \
                 the key, JSON whatever its blanks and the order of its members. Such a POST invalidates nothing. For \
                 requests that only read: searches, GraphQL (its mutations pass through), language models.
                 """),
             Setting(
-                "keyedContentLimit", \.keyedContentLimit, .size(.kibibytes(1), .mebibytes(64)), initially: "`1 MiB`",
+                "keyedContentLimit", sets: \.keyedContentLimit, .bytes(.kibibytes(1), .mebibytes(64)),
+                initially: "`1 MiB`",
                 "Requests with longer content than this pass through in spite of `keyedByContent`."),
             Setting(
-                "ignoreContent", \.ignoreContent, .list(of: .line("member name"), count: 0...64), initially: "none",
+                "ignoreContent", sets: \.ignoreContent, .list(of: .line("member name"), count: 0...64),
+                initially: "none",
                 """
                 Members of JSON content, of its outermost object, that make no difference with `keyedByContent`, as \
                 `user`. They are sent to the origin all the same: the first one's are, for everybody after.
                 """),
             Setting(
-                "streamEnd", \.streamEnd, .list(of: .line(), count: 0...16), initially: "any end",
+                "streamEnd", sets: \.streamEnd, .list(of: .line(), count: 0...16), initially: "any end",
                 """
                 Texts of which one must be in the last 4 KiB of a stream of events (`text/event-stream`) for the \
                 stream to be kept. For origins that break off without saying so.
-                """),
+                """
+            )
+            .explained { $0.streamEnd.isEmpty ? "any end" : $0.streamEnd.joined(separator: ", ") },
             Setting(
-                "replay", \.replay, .choice, initially: "`immediate`",
+                "replay", sets: \.replay, .choice, initially: "`immediate`",
                 """
                 How a stored stream of events is sent again: `immediate`, or `paced` as it came from the origin, for \
                 programs that show it while it grows. No pause is longer than 10 s, and after 10 min the rest is sent at \
                 once; so are streams without times, and parts of them (`Range`).
                 """),
             Setting(
-                "links", \.links, .flag, initially: "`false`",
+                "links", sets: \.links, .flag, initially: "`false`",
                 """
                 `true` has links in JSON and HTML lead back to Larder where they lead to a service, for clients of the \
                 gateway, by the name and in the way that the client used; the realm of `WWW-Authenticate`, too. The \
@@ -281,7 +311,7 @@ extension SettingsCatalogue {
                 of its own.
                 """),
             Setting(
-                "followRedirects", \.followRedirects, .flag, initially: "`false`",
+                "followRedirects", sets: \.followRedirects, .flag, initially: "`false`",
                 """
                 `true` has Larder go where the origin redirects a GET or HEAD, up to five times, and keep what it gets \
                 there for the URL that was asked for. Credentials go to no other origin. Fields of the redirects that begin \
@@ -300,34 +330,42 @@ extension SettingsCatalogue {
                 the SHA-256 of both contents. Errors are not compared, nor is what is not stored, or stored for one \
                 user of many. A failure is tried again three times, after 2, 15 and 60 s or more; what waits when \
                 Larder stops is not told.
-                """),
+                """
+            ).inSwift("`resource.addObserver(…)`, for `newData`")
+                .explained { $0.changeRule?.words ?? "none" },
             Setting(
-                "codings", \.codings, .list(of: .choice, count: 0...3), initially: "none",
+                "codings", sets: \.codings, .list(of: .offeredCoding, count: 0...3), initially: "none",
                 """
                 The content codings that clients get stored content in, beside the one it came in: the one a client \
                 gives the highest weight, of several the first here. `[]` takes an earlier list back. Text, JSON and \
                 the like, at most 4 MiB long and not marked `no-transform`, is coded, once, when it is first asked for \
                 that way; the origin is not asked again for another `Accept-Encoding`. Do not use it for pages that \
                 hold secrets beside what others may choose (BREACH).
-                """),
+                """
+            )
+            .explained { $0.codings.isEmpty ? "as it came" : $0.codings.map(\.rawValue).joined(separator: ", ") },
             Setting(
                 "pipeline", \.pipeline, .pipeline, initially: "none",
                 """
                 The transformers that responses pass through before clients get them: a map from stages to \
                 transformers. [Transformers](transformers.md) has them all.
-                """),
+                """
+            ).inSwift("`$0.pipeline`, `service.configureTransformer(…)`"),
             Setting(
-                "serve", \.serve, .serving, initially: "`final`",
+                "serve", sets: \.serving, .serving, initially: "`final`",
                 """
                 The content that clients get: the result of the pipeline (`final`) or of one of its stages, or the \
                 origin's octets (`raw`).
-                """),
+                """
+            ).inSwift("`$0.serving`"),
             Setting(
-                "transformTimeout", \.transformTimeout, .duration(.milliseconds(10)...(.seconds(3_600))),
-                initially: "`30 s`", "How long all transformers may take over one response, together."),
+                "transformTimeout", sets: \.transformTimeout, .duration(.milliseconds(10)...(.seconds(3_600))),
+                initially: "`30 s`", "How long all transformers may take over one response, together."
+            ).inSwift("`$0.transformTimeout`"),
             Setting(
-                "transformedSizeLimit", \.transformedSizeLimit, .size(.kibibytes(1), .gibibytes(1)),
-                initially: "`256 MiB`", "How many octets a transformer may make of a response."),
+                "transformedSizeLimit", sets: \.transformedSizeLimit, .bytes(.kibibytes(1), .gibibytes(1)),
+                initially: "`256 MiB`", "How many octets a transformer may make of a response."
+            ).inSwift("`$0.transformedSizeLimit`"),
         ]
     }()
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderRules
+
 extension SettingKind {
     /// A list of values, or one value alone.
     @inline(never)
@@ -43,4 +45,9 @@ extension SettingKind {
             },
             show: { $0.isEmpty ? .nothing : .map($0.map(show)) })
     }
+}
+
+extension SettingKind where Value == ServedCoding {
+    /// A content coding in which stored content may be sent.
+    static var offeredCoding: SettingKind { .choice(["zstd": .zstd, "br": .br, "gzip": .gzip]) }
 }

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Larder
 import LarderHTTP
 
 /// `expirationTime` written as a map, but for its statuses.
 struct ExpirationDraft: SettingsRoot {
     var time: Duration?
-    var mode: ExpirationMode?
+    var mode: Configuration.ExpirationMode?
+}
+
+extension SettingKind where Value == Configuration.ExpirationMode {
+    /// How a lifetime of the configuration relates to the origin's.
+    static var expirationMode: SettingKind {
+        .choice(["fallback": .fallback, "cap": .cap, "floor": .floor, "override": .override])
+    }
 }
 
 extension SettingKind where Value == Expiration {
@@ -15,7 +23,7 @@ extension SettingKind where Value == Expiration {
         let section = SettingsSection<ExpirationDraft>([
             Setting("time", \.time, time, isRequired: true, "How long."),
             Setting("default", \.time, time, "The same, beside statuses."),
-            Setting("mode", \.mode, .choice, "How it relates to the origin's."),
+            Setting("mode", \.mode, .expirationMode, "How it relates to the origin's."),
         ])
         return SettingKind(
             "duration, or map of time, mode and statuses", expected: time.expected, bounds: time.bounds,

@@ -47,6 +47,14 @@ extension SettingKind where Value == ByteCount {
 }
 
 extension SettingKind where Value == Int {
+    /// A number of bytes, written with its unit, within two bounds.
+    static func bytes(_ least: ByteCount, _ most: ByteCount) -> SettingKind {
+        let size = SettingKind<ByteCount>.size(least, most)
+        return SettingKind(
+            size.name, expected: size.expected, bounds: size.bounds, unit: size.unit,
+            read: { node, reader in size.read(node, &reader)?.bytes }, show: { size.show(ByteCount($0)) })
+    }
+
     /// A whole number within `range`.
     static func integer(_ range: ClosedRange<Int>) -> SettingKind {
         .text(
@@ -95,15 +103,24 @@ extension SettingKind where Value == Bool {
     }
 }
 
-extension SettingKind where Value: RawRepresentable & CaseIterable, Value.RawValue == String {
-    /// One of a few words.
-    static var choice: SettingKind {
-        let words = WordChoice(words: Value.allCases.map(\.rawValue))
+extension SettingKind where Value: RawRepresentable & CaseIterable & Equatable, Value.RawValue == String {
+    /// One of the words of an enumeration.
+    static var choice: SettingKind { .choice(Value.allCases.map { ($0.rawValue, $0) }) }
+}
+
+extension SettingKind where Value: Equatable {
+    /// One of the words in `values`.
+    static func choice(_ values: KeyValuePairs<String, Value>) -> SettingKind {
+        .choice(values.map { ($0.key, $0.value) })
+    }
+
+    fileprivate static func choice(_ values: [(word: String, value: Value)]) -> SettingKind {
+        let words = WordChoice(words: values.map(\.word))
         return .text(
             "word", expected: words.expected, bounds: words.bounds,
-            show: { .text($0.rawValue) },
+            show: { value in .text(values.first { $0.value == value }?.word ?? "") },
             parse: { scalar in
-                if let value = Value(rawValue: scalar.text) { return .success(value) }
+                if let found = values.first(where: { $0.word == scalar.text }) { return .success(found.value) }
                 return .failure(words.refusal(of: scalar.text))
             })
     }

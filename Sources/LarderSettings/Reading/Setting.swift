@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Larder
+
 /// The result of reading a map of settings; a new one has the defaults.
 package protocol SettingsRoot: Sendable {
     init()
@@ -18,11 +20,13 @@ extension SettingsRoot {
 package struct Setting<Root: SettingsRoot>: Sendable {
     /// The dotted path within its section.
     package let name: String
-    package let about: SettingDescription
+    package private(set) var about: SettingDescription
     let read: @Sendable (SettingNode, inout Root, inout SettingsReader) -> Void
     let show: @Sendable (Root) -> ShownValue
     /// Copies the setting from the first to the second.
     let copy: @Sendable (Root, inout Root) -> Void
+    /// The value that a configuration has, in the words of `larder explain`; nil if the setting has no value there.
+    package private(set) var explain: (@Sendable (Configuration) -> String)?
 
     /// Declares the setting at `path`. `initially` describes the default in words when it depends on something;
     /// otherwise that of a new `Root` is shown.
@@ -55,6 +59,36 @@ package struct Setting<Root: SettingsRoot>: Sendable {
     }
 }
 
+extension Setting {
+    /// The same setting, whose value in a configuration `explain` words.
+    func explained(_ explain: @escaping @Sendable (Configuration) -> String) -> Setting {
+        var setting = self
+        setting.explain = explain
+        return setting
+    }
+}
+
+extension Setting {
+    /// The same setting, for which a program writes `text`, in Markdown.
+    func inSwift(_ text: String) -> Setting {
+        var setting = self
+        setting.about.inSwift = text
+        return setting
+    }
+}
+
+extension Setting where Root == ConfigureBlock {
+    /// Declares the setting of a block that sets the property of the configuration at `path`.
+    init<Value: Sendable>(
+        _ name: String, sets path: any WritableKeyPath<Configuration, Value> & Sendable, _ kind: SettingKind<Value>,
+        initially: String? = nil, inside: [SettingDescription] = [], _ text: String
+    ) {
+        self.init(
+            name, \ConfigureBlock[dynamicMember: path], kind, initially: initially, inside: inside, text)
+        explain = { kind.show($0[keyPath: path]).words }
+    }
+}
+
 /// The description of a setting.
 package struct SettingDescription: Sendable, Equatable {
     package var name: String
@@ -70,6 +104,8 @@ package struct SettingDescription: Sendable, Equatable {
     package var text: String
     /// The settings within a map or a list, with names relative to one of its elements.
     package var inside: [SettingDescription]
+    /// The Swift that says the same for a service of a program; nil if only files have the setting.
+    package var inSwift: String?
 }
 
 extension SettingDescription {
@@ -98,4 +134,14 @@ extension ShownValue {
     }
 
     fileprivate var asDefault: String { self == .nothing ? "not set" : isEmpty ? "empty" : yaml }
+
+    /// The value in the words of `larder explain`.
+    fileprivate var words: String {
+        switch self {
+        case .text(let text): text
+        case .list(let values) where !values.isEmpty: values.map(\.words).joined(separator: ", ")
+        case _ where isEmpty: "nothing"
+        default: yaml
+        }
+    }
 }

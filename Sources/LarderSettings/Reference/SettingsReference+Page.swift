@@ -96,21 +96,30 @@ extension SettingsReference {
 
             Of the service (`$0` is the configuration that the closure of `service.configure` changes):
 
-            \(SwiftEquivalents.table(service, SwiftEquivalents.service))
+            \(swiftTable(service))
 
-            In the file alone: \(SwiftEquivalents.others(service, SwiftEquivalents.service)).
+            In the file alone: \(namesInFilesAlone(service)).
 
             Of a block:
 
-            \(SwiftEquivalents.table(block, SwiftEquivalents.block))
+            \(swiftTable(block))
 
-            In the file alone: \(SwiftEquivalents.others(block, SwiftEquivalents.block)).
+            In the file alone: \(namesInFilesAlone(block)).
 
             In Swift alone: `$0.onAbandon`, for what is `timeouts.abandon` in the file; `$0.progressReportingInterval`;
             `$0.decorateRequests` and `$0.mutateRequests`, with whatever they do; `$0.pipeline[…].cacheUsing(…)`;
             transformers to types of your own.
 
             """
+    }
+
+    private static func swiftTable(_ settings: [SettingDescription]) -> String {
+        let rows = settings.compactMap { setting in setting.inSwift.map { "| `\(setting.name)` | \($0) |" } }
+        return (["| in the file | in Swift |", "|---|---|"] + rows).joined(separator: "\n")
+    }
+
+    private static func namesInFilesAlone(_ settings: [SettingDescription]) -> String {
+        settings.filter { $0.inSwift == nil }.map { "`\($0.name)`" }.joined(separator: ", ")
     }
 
     /// A file with two services.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Larder
+import LarderHTTP
 
 /// A block's action when content changes.
 package struct ChangeSettings: Sendable {
@@ -18,5 +19,14 @@ package struct ChangeSettings: Sendable {
         rule.webhook = webhook?.reveal()
         rule.debounce = debounce
         return rule
+    }
+}
+
+extension ChangeRule {
+    /// The rule as `larder explain` words it. The path of a webhook is often a secret, so only its origin appears.
+    var words: String {
+        let place = webhook.map { "webhook at \((try? TargetURI($0))?.origin ?? "set")" }
+        return [program.first.map { "exec \($0)" }, place].compactMap(\.self).joined(separator: ", ")
+            + " after \(UnitText.write(debounce))"
     }
 }

@@ -47,12 +47,21 @@ struct BlockPatternTests {
         #expect(try service(block).configure[0].title == title)
     }
 
-    @Test(arguments: [
-        ("{ expirationTime: 1 s }", ExpirationMode?.none), ("{ expirationTime: { time: 1 s, mode: cap } }", .cap),
-        ("{ expirationTime: 1 s, override: true }", .override), ("{ override: false }", .fallback),
-    ])
-    func `override is short for a mode`(block: String, mode: ExpirationMode?) throws {
-        #expect(try service(block).configure[0].expirationMode == mode)
+    @Test(
+        arguments: [
+            ("{ expirationTime: 1 s }", Configuration.ExpirationMode.heuristic, .fallback),
+            ("{ expirationTime: { time: 1 s, mode: cap } }", .heuristic, .cap),
+            ("{ expirationTime: 1 s, override: true }", .heuristic, .override),
+            ("{ override: false }", .cap, .fallback),
+            ("{ retryTime: 1 s }", .cap, .cap),
+        ] as [(String, Configuration.ExpirationMode, Configuration.ExpirationMode)])
+    func `override is short for a mode`(
+        block: String, before: Configuration.ExpirationMode, after: Configuration.ExpirationMode
+    ) throws {
+        var configuration = Configuration()
+        configuration.expirationMode = before
+        try service(block).configure[0].apply(to: &configuration)
+        #expect(configuration.expirationMode == after)
     }
 
     @Test func `fields are set and removed in the order written`() throws {

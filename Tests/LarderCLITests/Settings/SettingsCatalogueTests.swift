@@ -78,20 +78,6 @@ struct SettingsCatalogueTests {
         }
     }
 
-    @Test func `what is said in Swift is a setting, and the reference has all others beside it`() {
-        for (level, equivalents) in [
-            (SettingsCatalogue.service.descriptions, SwiftEquivalents.service),
-            (SettingsCatalogue.configure.descriptions, SwiftEquivalents.block),
-        ] {
-            #expect(Set(equivalents.keys).subtracting(level.map(\.name)) == [])
-            let table = SwiftEquivalents.table(level, equivalents)
-            let others = SwiftEquivalents.others(level, equivalents)
-            for setting in level.map(\.name) {
-                #expect(table.contains("\n| `\(setting)` |") != others.contains("`\(setting)`"), "\(setting)")
-            }
-        }
-    }
-
     @Test(.enabled(if: FileManager.default.fileExists(atPath: referencePage.path)))
     func `the committed reference page is what the catalogue says`() throws {
         let page = try String(contentsOf: SettingsCatalogueTests.referencePage, encoding: .utf8)
