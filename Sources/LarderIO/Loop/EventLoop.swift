@@ -95,10 +95,11 @@ package actor EventLoop {
         }
     }
 
-    /// Lets everything else that is ready run first.
+    /// Lets everything else that is ready run first: tasks, connections on which bytes have arrived, timers that are due,
+    /// and jobs that other threads have submitted. The caller resumes after the loop's next poll, not in this turn.
     package func yield() async {
         await withUnsafeContinuation { continuation in
-            executor.enqueue(closure: { continuation.resume() })
+            executor.afterPoll { continuation.resume() }
         }
     }
 }

@@ -40,6 +40,8 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
     private let thread = Atomic<UInt>(0)
 
     private var ready: [Work] = []
+    /// Work that becomes ready after the next poll.
+    private var afterPoll: [Work] = []
     private var batch: [Work] = []
     private var timers = TimerQueue<Timer>()
     /// The instant that `timerEvent` is set to, or `.max`.
@@ -112,6 +114,12 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
     func later(_ closure: @escaping () -> Void) {
         checkIsolated()
         ready.append(.closure(closure))
+    }
+
+    /// Runs `closure` after the loop has polled once more, and has served what it found. Only from the loop.
+    func afterPoll(_ closure: @escaping () -> Void) {
+        checkIsolated()
+        afterPoll.append(.closure(closure))
     }
 
     /// Like `enqueue`, but at once on the calling thread if the loop has ended, for the loop's leftovers.
@@ -205,13 +213,16 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
             runReady()
             if isStopping.load(ordering: .acquiring), ready.isEmpty {
                 collect()
+                moveDeferred()
                 if ready.isEmpty { break }
                 continue
             }
             if counters.isInTurn { counters.turnEnded(at: SystemTime().monotonic()) }
             cachedNow = 0
             cachedWallClock = 0
-            event_base_loop(base, ready.isEmpty ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK)
+            let mustNotWait = !ready.isEmpty || !afterPoll.isEmpty
+            event_base_loop(base, mustNotWait ? EVLOOP_ONCE | EVLOOP_NONBLOCK : EVLOOP_ONCE)
+            moveDeferred()
         }
         let unrun = inbox.withLock { inbox in
             inbox.isClosed = true
@@ -221,6 +232,12 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
         ready = unrun
         runReady()
         thread.store(0, ordering: .relaxed)
+    }
+
+    private func moveDeferred() {
+        guard !afterPoll.isEmpty else { return }
+        ready.append(contentsOf: afterPoll)
+        afterPoll.removeAll(keepingCapacity: true)
     }
 
     /// Runs the jobs that other threads have submitted so far. To be called by libevent's callbacks only, before they

@@ -120,6 +120,16 @@ struct EventLoopTests {
         #expect(order == ["alone", "on the loop true", "spawner goes on", "goes on"])
     }
 
+    @Test func `a task that yields goes on after the loop has looked for what came from outside`() async throws {
+        let isServed = try await onLoop { loop in
+            let isServed = Lock(false)
+            try Thread.start(name: "outside") { loop.execute { _ in isServed.withLock { $0 = true } } }.join()
+            await loop.yield()
+            return isServed.withLock { $0 }
+        }
+        #expect(isServed)
+    }
+
     @Test func `tasks stay on their loop through suspensions`() async throws {
         let isAlwaysHome = try await onLoop { loop in
             var isAlwaysHome = true
