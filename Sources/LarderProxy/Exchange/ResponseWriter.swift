@@ -208,12 +208,11 @@ final class ResponseWriter {
         try await sendHead()
         for chunk in chunks {
             var part = links.part(chunk)
-            while true {
+            repeat {
                 try await sendPiece(links.take(&part))
-                if part.isDone { break }
                 // A short chunk may expand to a long one, and a client may read it as fast as it is made.
-                await context.loop.yield()
-            }
+                if links.endsTurn() { await context.loop.yield() }
+            } while !part.isDone
         }
     }
 

@@ -84,15 +84,24 @@ struct LinkMap: Equatable {
     /// The gateway's URL for one as requests for it are resolved (RFC 3986 §5.2.4): a client removes dot segments before
     /// it asks, and behind the gateway's path they would lead elsewhere. Nil where it leads to no service.
     func target(resolving url: [UInt8]) -> [UInt8]? {
-        guard let uri = try? TargetURI(String(decoding: url, as: UTF8.self)) else { return nil }
-        let resolved = Array(uri.string.utf8)
-        for entry in entries {
-            let base = entry.scheme + Array("://".utf8) + entry.place
-            let rest = resolved.dropFirst(base.count)
-            guard resolved.starts(with: base), rest.first.map({ $0 == UInt8(ascii: "/") }) ?? true else { continue }
-            return entry.target + rest
+        var uri = TargetURI()
+        let isURL = url.withUnsafeBytes { bytes in
+            do { try uri.set(absolute: bytes) } catch { return false }
+            return true
         }
-        return nil
+        guard isURL else { return nil }
+        let scheme = uri.scheme
+        return uri.withBytes { resolved in
+            let resolved = CheckedOctets(resolved)
+            for entry in entries where entry.scheme.elementsEqual(scheme.text.utf8) {
+                let end = scheme.prefixLength + entry.place.count
+                guard resolved.has(entry.place, at: scheme.prefixLength),
+                    end == resolved.count || resolved[end] == UInt8(ascii: "/")
+                else { continue }
+                return entry.target + resolved.part(end..<resolved.count)
+            }
+            return nil
+        }
     }
 
     static func escaped(_ text: String) -> [UInt8] { escaped(Array(text.utf8)) }

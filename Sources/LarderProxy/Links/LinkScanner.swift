@@ -6,33 +6,58 @@ import LarderHTTP
 ///
 /// A link is a URL with its scheme, anywhere, also with escaped slashes as some JSON writers do; and a path in `href`,
 /// `src` or a member called `url`. Everything else is unchanged. The possible beginning of a link is held back until
-/// the next chunk, and so is one whose path goes on there, as dot segments may come.
+/// the next chunk, and so is a link whose path goes on there, as dot segments may come.
+///
+/// The time grows with the content's length and no faster: each byte is read once in the search for links, and once as
+/// a part of a path.
 struct LinkScanner {
     let map: LinkMap
     private var held: [UInt8] = []
+    /// The position in `held` at which the search for links goes on.
+    private var position = 0
+    /// The end of the last path without dot segments. A link that ends before it needs no second look at its path.
+    private var plainUntil = 0
+    /// The link at `position`, and its path as far as it was read, if `held` ends inside that path.
+    private var open: (link: Finding, path: LinkPath)?
+    /// Bytes read so far, each as often as it was read, and the cost of comparing and resolving them.
+    private(set) var work = 0
+    /// Links with dot segments so far.
+    private var resolved = 0
 
-    /// How far before the current position a link and the octets that identify it may begin.
+    /// How far before the current position a link and the bytes that identify it may begin.
     private static let lookback = 8
     /// How much of a path is looked through for dot segments.
     private static let pathLimit = 4 << 10
+    /// The costs of resolving a path, and of comparing with one service, in bytes that are read in the same time.
+    private static let resolvingCost = 256
+    private static let comparingCost = 4
+    /// Links with dot segments that are mapped in one content. Each further one stays as it came.
+    static let resolvingLimit = 1000
 
     init(_ map: LinkMap) { self.map = map }
 
-    /// The result for a chunk, and for the octets held back before it.
+    /// The result for a chunk, and for the bytes held back before it.
     mutating func take(_ piece: some Collection<UInt8>, isLast: Bool = false) -> [UInt8] {
-        held.append(contentsOf: piece)
+        var text: [UInt8] = []
+        swap(&text, &held)
+        text.append(contentsOf: piece)
         var out: [UInt8] = []
-        out.reserveCapacity(held.count + 256)
-        let kept = held.withUnsafeBytes { scan(CheckedOctets($0), isLast: isLast, into: &out) }
-        held.removeFirst(kept)
+        out.reserveCapacity(text.count - position + 256)
+        let kept = text.withUnsafeBytes { scan(CheckedOctets($0), isLast: isLast, into: &out) }
+        text.removeFirst(kept)
+        held = text
+        position -= kept
+        plainUntil -= kept
+        open?.link.move(by: -kept)
+        open?.path.move(by: -kept)
         return out
     }
 
-    /// Appends the decided octets to `out`; returns how many octets of input that were.
-    private func scan(_ text: CheckedOctets, isLast: Bool, into out: inout [UInt8]) -> Int {
+    /// Appends the decided bytes to `out`; returns how many bytes of input that were.
+    private mutating func scan(_ text: CheckedOctets, isLast: Bool, into out: inout [UInt8]) -> Int {
+        let start = position
         var done = 0
-        var index = 0
-        var plainUntil = 0
+        var index = position
         while index < text.count {
             let octet = text[index]
             guard octet == UInt8(ascii: ":") || octet == UInt8(ascii: "=") else {
@@ -40,82 +65,95 @@ struct LinkScanner {
                 continue
             }
             if !isLast, text.count - index < map.reach { break }
-            let found =
-                octet == UInt8(ascii: ":")
-                ? (url(in: text, at: index, from: done) ?? member(in: text, at: index, from: done))
-                : attribute(in: text, at: index, from: done)
-            guard let found, let link = replaced(found, in: text, isLast: isLast, &plainUntil) else {
+            guard let (found, path) = open.take() ?? link(in: text, at: index, from: done) else {
                 index += 1
                 continue
             }
-            guard let target = link.target else { break }
-            out.append(contentsOf: text[done..<link.range.lowerBound])
-            out.append(contentsOf: target)
-            done = link.range.upperBound
-            index = max(done, index + 1)
+            switch replacement(of: found, path, in: text, isLast: isLast) {
+            case .link(let range, let target):
+                out.append(contentsOf: text.part(done..<range.lowerBound).unchecked)
+                out.append(contentsOf: target)
+                done = range.upperBound
+                index = max(done, index + 1)
+                continue
+            case .none(let end):
+                index = max(end, index + 1)
+                continue
+            case .undecided: break
+            }
+            break
         }
-        let end = isLast ? text.count : max(done, min(index, text.count) - LinkScanner.lookback)
-        out.append(contentsOf: text[done..<end])
+        work += index - start
+        position = index
+        let end = isLast ? text.count : max(done, index - LinkScanner.lookback)
+        out.append(contentsOf: text.part(done..<end).unchecked)
         return end
     }
 
     /// The beginning of a link, up to where its path goes on behind that of a service, and its equivalent.
     private struct Finding {
-        let range: Range<Int>
+        private(set) var range: Range<Int>
         let target: [UInt8]
         let isEscaped: Bool
-        /// Whether scheme and authority are the page's.
+        /// True if scheme and authority are the page's.
         var isLocal = false
-    }
 
-    /// The part of a link that is replaced, and by what: nil as long as that is not known. Nothing is replaced where dot
-    /// segments lead out of all services.
-    ///
-    /// - Parameter plainUntil: the end of a path that has none, with all links in it.
-    private func replaced(
-        _ found: Finding, in text: CheckedOctets, isLast: Bool, _ plainUntil: inout Int
-    ) -> (range: Range<Int>, target: [UInt8]?)? {
-        if found.range.upperBound < plainUntil { return (found.range, found.target) }
-        var path: [UInt8] = []
-        var index = found.range.upperBound
-        while index < text.count, path.count < LinkScanner.pathLimit, !LinkScanner.endsPath(text[index]) {
-            if text[index] == UInt8(ascii: "\\") {
-                guard found.isEscaped, index + 1 < text.count, text[index + 1] == UInt8(ascii: "/") else { break }
-                index += 1
-            }
-            path.append(text[index])
-            index += 1
-        }
-        // A backslash may be the beginning of a slash.
-        let isCut = index == text.count || index + 1 == text.count && text[index] == UInt8(ascii: "\\")
-        if isCut, !isLast, path.count < LinkScanner.pathLimit { return (found.range, nil) }
-        guard LinkScanner.hasDotSegments(path) else {
-            plainUntil = index
-            return (found.range, found.target)
-        }
-        let beginning = found.isLocal ? map.origin : []
-        let known = text[found.range].filter { !found.isEscaped || $0 != UInt8(ascii: "\\") }
-        guard let target = map.target(resolving: beginning + known + path) else { return nil }
-        return (found.range.lowerBound..<index, found.isEscaped ? LinkMap.escaped(target) : target)
-    }
-
-    private static func hasDotSegments(_ path: [UInt8]) -> Bool {
-        path.split(separator: UInt8(ascii: "/")).contains { segment in
-            guard segment.first == UInt8(ascii: ".") || segment.first == UInt8(ascii: "%"), segment.count <= 6 else {
-                return false
-            }
-            let text = String(decoding: segment, as: UTF8.self).lowercased().replacing("%2e", with: ".")
-            return text == "." || text == ".."
+        /// The text begins at another position now, that much further behind.
+        mutating func move(by distance: Int) {
+            range = range.lowerBound + distance..<range.upperBound + distance
         }
     }
 
-    /// Whether a path ends before `octet`: with its URL, or with the query.
-    private static func endsPath(_ octet: UInt8) -> Bool {
-        octet <= 0x20 || octet == 0x7F || "\"'<>?#`".utf8.contains(octet)
+    private enum Replacement {
+        case link(Range<Int>, target: [UInt8])
+        /// The link stays as it came, with all links in its path, which ends at `end`.
+        case none(end: Int)
+        /// The path may go on in the next chunk.
+        case undecided
+    }
+
+    /// The part of a link that is replaced, and its replacement. Nothing is replaced where dot segments lead out of all
+    /// services.
+    private mutating func replacement(
+        of found: Finding, _ path: LinkPath, in text: CheckedOctets, isLast: Bool
+    ) -> Replacement {
+        if found.range.upperBound < plainUntil { return .link(found.range, target: found.target) }
+        var path = path
+        let before = path.end
+        let isCut = path.read(text, to: found.range.upperBound + LinkScanner.pathLimit)
+        work += path.end - before
+        if isCut, !isLast {
+            open = (found, path)
+            return .undecided
+        }
+        guard path.hasDotSegments else {
+            plainUntil = path.end
+            return .link(found.range, target: found.target)
+        }
+        resolved += 1
+        guard resolved <= LinkScanner.resolvingLimit else { return .none(end: path.end) }
+        let range = found.range.lowerBound..<path.end
+        work += LinkScanner.resolvingCost + range.count
+        let url = text.part(range).filter { !found.isEscaped || $0 != UInt8(ascii: "\\") }
+        guard let target = map.target(resolving: found.isLocal ? map.origin + url : url) else {
+            return .none(end: path.end)
+        }
+        return .link(range, target: found.isEscaped ? LinkMap.escaped(target) : target)
+    }
+
+    /// A link whose beginning `mark` shows, with nothing read of its path yet.
+    private mutating func link(
+        in text: CheckedOctets, at mark: Int, from start: Int
+    ) -> (link: Finding, path: LinkPath)? {
+        let found =
+            text[mark] == UInt8(ascii: ":")
+            ? (url(in: text, at: mark, from: start) ?? member(in: text, at: mark, from: start))
+            : attribute(in: text, at: mark, from: start)
+        return found.map { ($0, LinkPath(at: $0.range.upperBound, isEscaped: $0.isEscaped)) }
     }
 
     /// A URL whose scheme ends at `colon`.
-    private func url(in text: CheckedOctets, at colon: Int, from start: Int) -> Finding? {
+    private mutating func url(in text: CheckedOctets, at colon: Int, from start: Int) -> Finding? {
         let isEscaped: Bool
         let place: Int
         if LinkScanner.has("//", in: text, at: colon + 1) {
@@ -125,6 +163,7 @@ struct LinkScanner {
         } else {
             return nil
         }
+        work += map.entries.count * LinkScanner.comparingCost
         for entry in map.entries {
             let begin = colon - entry.scheme.count
             let wanted = isEscaped ? entry.escapedPlace : entry.place

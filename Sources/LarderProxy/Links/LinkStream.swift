@@ -19,8 +19,10 @@ final class LinkStream {
     /// times more than real text does, and a fraction of a decompression bomb's.
     private static let allowance = 16 << 20
     private static let expansion = 128
-    /// Octets that are mapped before others get their turn.
-    private static let stepLength = 64 << 10
+    /// Bytes that are decoded and mapped at once.
+    private static let stepLength = 16 << 10
+    /// Work before others get their turn: bytes that are read, as `LinkScanner.work` counts them.
+    private static let turnLength = 32 << 10
 
     /// A chunk of the response, as far as it was mapped.
     struct Part {
@@ -35,6 +37,8 @@ final class LinkStream {
 
     /// Octets of coded content so far.
     private var consumed = 0
+    /// Work at the end of the last turn.
+    private var turnStart = 0
 
     init?(_ map: LinkMap, undoing coding: ServedCoding) {
         scanner = LinkScanner(map)
@@ -49,6 +53,15 @@ final class LinkStream {
     }
 
     func part(_ chunk: ContentChunk) -> Part { Part(chunk) }
+
+    /// True if others on the loop should get their turn now; the caller gives it to them. It counts across chunks: a
+    /// response that is being loaded comes in chunks that are each shorter than a turn, and the next is often there.
+    func endsTurn() -> Bool {
+        let work = scanner.work + consumed + (decoder?.produced ?? 0)
+        guard work - turnStart >= LinkStream.turnLength else { return false }
+        turnStart = work
+        return true
+    }
 
     /// The next piece made of a part: a bounded one, so that the content of a short part that expands to a long one is
     /// never in memory all at once.

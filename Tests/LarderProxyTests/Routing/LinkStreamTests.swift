@@ -31,6 +31,22 @@ struct LinkStreamTests {
         #expect(pieces.flatMap(\.bytes).elementsEqual(expected.utf8))
     }
 
+    @Test(arguments: [256, 16 << 10, 256 << 10])
+    func `others get their turns however the content is divided into chunks`(count: Int) throws {
+        let stream = try stream(.identity)
+        var (turns, longest, length) = (0, 0, 0)
+        let text = Array(String(repeating: #"{"next":"https://api.example/v1/../x"}"#, count: 1 << 15).utf8)
+        for start in Swift.stride(from: 0, to: text.count, by: count) {
+            var part = stream.part(ContentChunk(Array(text[start..<min(start + count, text.count)])))
+            repeat {
+                length += try stream.take(&part).reduce(0) { $0 + $1.count }
+                if stream.endsTurn() { (turns, longest, length) = (turns + 1, max(longest, length), 0) }
+            } while !part.isDone
+        }
+        #expect(turns > 16)
+        #expect(longest < 64 << 10)
+    }
+
     @Test(arguments: [ServedCoding.gzip, .br, .zstd])
     func `a bomb is refused before it is long`(coding: ServedCoding) throws {
         let blanks = [UInt8](repeating: 32, count: 64 << 20)
