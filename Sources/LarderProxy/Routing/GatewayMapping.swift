@@ -23,6 +23,8 @@ struct GatewayMapping {
     /// How many octets of references and of the URI they are resolved against are read for one `Link` field: each
     /// reference costs as much as both are long.
     private static let linkBudget = 512 << 10
+    /// References of one `Link` field that are mapped. Further ones are left out.
+    static let linkLimit = 512
 
     /// Whether fields of the response contain URLs or hosts, or affect a whole origin.
     static func concerns(_ fields: Fields) -> Bool {
@@ -89,41 +91,50 @@ struct GatewayMapping {
     }
 
     /// Maps the references between angle brackets of a Link field (RFC 8288 §3); everything else is unchanged,
-    /// including quoted strings with brackets. References beyond the budget are dropped, and everything after them.
+    /// including quoted strings with brackets. References beyond the budget or the limit are dropped, and everything
+    /// after them.
     private func mapped(link: String) -> String {
         var result = ""
-        var rest = Substring(link)
+        var rest = link.utf8[...]
         var budget = GatewayMapping.linkBudget
-        let perReference = target.string.utf8.count
-        while let mark = rest.firstIndex(where: { $0 == "<" || $0 == "\"" }) {
+        var references = 0
+        let perReference = target.count
+        while let mark = rest.firstIndex(where: { $0 == UInt8(ascii: "<") || $0 == UInt8(ascii: "\"") }) {
             let behind = rest.index(after: mark)
-            result += rest[...mark]
-            if rest[mark] == "<" {
-                guard let close = rest[behind...].firstIndex(of: ">") else { return result + rest[behind...] }
-                budget -= perReference + rest[behind..<close].utf8.count
-                guard budget > 0 else { return GatewayMapping.withoutUnfinishedLink(result) }
-                result += (mapped(reference: String(rest[behind..<close])) ?? "") + ">"
+            result += Substring(rest[...mark])
+            if rest[mark] == UInt8(ascii: "<") {
+                guard let close = rest[behind...].firstIndex(of: UInt8(ascii: ">")) else {
+                    return result + Substring(rest[behind...])
+                }
+                let reference = String(Substring(rest[behind..<close]))
+                budget -= perReference + reference.utf8.count
+                references += 1
+                guard budget > 0, references <= GatewayMapping.linkLimit else {
+                    return GatewayMapping.withoutUnfinishedLink(result)
+                }
+                result += (mapped(reference: reference) ?? "") + ">"
                 rest = rest[rest.index(after: close)...]
             } else {
                 let string = GatewayMapping.quotedString(rest[behind...])
-                result += string
+                result += Substring(string)
                 rest = rest[string.endIndex...]
             }
         }
-        return result + rest
+        return result + Substring(rest)
     }
 
     /// `links` up to the end of the last link before the one that has just begun.
     private static func withoutUnfinishedLink(_ links: String) -> String {
-        String(links.dropLast().reversed().drop { $0 == " " || $0 == "\t" || $0 == "," }.reversed())
+        let end = links.utf8.dropLast().lastIndex { !" \t,".utf8.contains($0) }
+        return end.map { String(links[...$0]) } ?? ""
     }
 
     /// The beginning of `text` up to and including the quotation mark that ends a string (RFC 9110 §5.6.4).
-    private static func quotedString(_ text: Substring) -> Substring {
+    private static func quotedString(_ text: Substring.UTF8View) -> Substring.UTF8View {
         var isEscaped = false
-        let end = text.firstIndex { character in
-            defer { isEscaped = character == "\\" && !isEscaped }
-            return character == "\"" && !isEscaped
+        let end = text.firstIndex { octet in
+            defer { isEscaped = octet == UInt8(ascii: "\\") && !isEscaped }
+            return octet == UInt8(ascii: "\"") && !isEscaped
         }
         return end.map { text[...$0] } ?? text
     }

@@ -202,8 +202,17 @@ struct GatewayMappingTests {
         let count = mapped.split(separator: ",").count
         #expect((10...100).contains(count))
         #expect(mapped.hasSuffix("<\(count - 1)>; rel=next"))
-        let few = try mapping().mapped(["Link": String(links.prefix(20_000))])[.link]
-        #expect(few?.utf8.count == 20_000)
+        let few = try mapping().mapped(["Link": String(links.prefix(7_000))])[.link]
+        #expect(few?.utf8.count == 7_000)
+    }
+
+    @Test func `of a Link field only so many references are mapped`() throws {
+        let limit = GatewayMapping.linkLimit
+        let links = (0..<12_000).map { "</\($0)>" }
+        let mapped = try mapping().mapped(["Link": links.joined(separator: ",")])[.link] ?? ""
+        #expect(mapped.split(separator: ",").count == limit)
+        let most = try mapping().mapped(["Link": links.prefix(limit).joined(separator: ",")])[.link] ?? ""
+        #expect(most.split(separator: ",").count == limit)
     }
 
     @Test func `each cookie keeps its line, and other fields stay`() throws {
