@@ -11,6 +11,10 @@ struct ReceivedReference {
     ///   - received: a field's value, or a part of one.
     ///   - scheme: of the resource whose response contains it.
     init(_ received: String, scheme: TargetURI.Scheme) {
+        if ReceivedReference.isPlainPath(received) {
+            text = received
+            return
+        }
         // Surrounding blanks, and tabs anywhere, are ignored.
         var reference = received.filter { $0 != "\t" }[...]
         while reference.first == " " { reference.removeFirst() }
@@ -33,5 +37,10 @@ struct ReceivedReference {
             case nil: path.hasPrefix("//") ? "//" + host : path
             }
         text = PercentText.reference(inField: written + rest)
+    }
+    /// True for a path with query and fragment in which every character stands for itself, as in most references.
+    private static func isPlainPath(_ received: String) -> Bool {
+        received.hasPrefix("/") && !received.hasPrefix("//")
+            && received.utf8.allSatisfy { URICharacter.kind(of: $0) == .plain || $0 == UInt8(ascii: "#") }
     }
 }
