@@ -30,6 +30,8 @@ package final class ReplyReader {
     private let budget: Budget
     private let limits: Limits
     private var failure: Malformed?
+    /// True if the last byte that came is a CR.
+    private var endsInReturn = false
 
     package init(limits: Limits = Limits()) {
         self.limits = limits
@@ -59,13 +61,24 @@ package final class ReplyReader {
             guard
                 redisReaderFeed(reader, step.baseAddress?.assumingMemoryBound(to: CChar.self), step.count) == REDIS_OK
             else { throw fail() }
-            while let reply = try next() { replies.append(reply) }
+            // Each reply ends with a line end. Without a new one the reader would look through an unfinished line again.
+            if endsLine(in: step) { while let reply = try next() { replies.append(reply) } }
             guard reader.pointee.len - reader.pointee.pos <= limits.octets else { throw fail("a reply is too long") }
         }
         return replies
     }
 
     private static let step = 64 << 10
+
+    /// True if the bytes contain a CR LF, or an LF after a CR that came before.
+    private func endsLine(in octets: UnsafeRawBufferPointer) -> Bool {
+        var isFound = false
+        for octet in octets {
+            isFound = isFound || octet == 0x0A && endsInReturn
+            endsInReturn = octet == 0x0D
+        }
+        return isFound
+    }
 
     private func next() throws(Malformed) -> Reply? {
         var made: UnsafeMutableRawPointer?
