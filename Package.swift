@@ -260,6 +260,13 @@ let package = Package(
             ],
             exclude: ["Golden"],
             swiftSettings: swiftSettings),
+        .testTarget(
+            name: "LarderGrowthTests",
+            dependencies: [
+                "LarderAdmin", "LarderCodings", "LarderProxy", "LarderSettings", "LarderShared", "Larder", "LarderHTTP",
+                "LarderRules", "LarderIO", "LarderTesting",
+            ],
+            swiftSettings: swiftSettings),
         .testTarget(name: "LarderCachingTests", dependencies: scenarios, swiftSettings: swiftSettings),
         .testTarget(name: "LarderClientTests", dependencies: scenarios, swiftSettings: swiftSettings),
         .testTarget(name: "LarderServiceTests", dependencies: scenarios, swiftSettings: swiftSettings),

@@ -9,7 +9,8 @@ struct LinkCostTests {
     /// Lines with links whose paths lead out of all services, or are in no URL, with a link to look at in each.
     static let lines = [
         "https://api.example/v1/../", "https://api.example/v1/%2e%2e/", "href=/v1/../", "https://api.example/v1/../%",
-        "https:\\/\\/api.example\\/v1\\/..\\/", "https://api.example/v1/", "https://api.example/v1/../v1/x ", "://", "a=",
+        "https:\\/\\/api.example\\/v1\\/..\\/", "https://api.example/v1/", "https://api.example/v1/../v1/x ", "://",
+        "a=",
     ]
 
     private func scanner(of line: String, count: Int, piece: Int) throws -> LinkScanner {
