@@ -94,7 +94,7 @@ let package = Package(
                 "CCrypt",
                 .product(name: "Logging", package: "swift-log"),
             ],
-            swiftSettings: settings),
+            swiftSettings: testable),
         .target(
             name: "LarderDashboard",
             resources: [

@@ -34,7 +34,7 @@ enum Program {
                 to: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>.self, capacity: 1
             ) {
                 runDriver(&count, $0) { octets, size in
-                    chosen.run(UnsafeRawBufferPointer(start: octets, count: size))
+                    chosen.runTimed(UnsafeRawBufferPointer(start: octets, count: size))
                     return 0
                 }
             }
