@@ -7,7 +7,7 @@ extension SQLiteStore {
     @discardableResult
     package func removeAll(where match: EntityMatch, because reason: RemovalReason = .wiped) async -> Int {
         await withUnsafeContinuation { continuation in
-            let removal = Removal(match: match, reason: reason, removed: 0, continuation: continuation)
+            let removal = Removal(match: match, reason: reason, continuation: continuation)
             if !core.queue.post(.removeAll(removal)) { continuation.resume(returning: 0) }
         }
     }
@@ -15,14 +15,22 @@ extension SQLiteStore {
     /// Begins to remove entities that match and were stored before the call; from now on readers see none of them. With
     /// a label the cost does not depend on the size of the store.
     package func beginRemoval(_ match: EntityMatch, because reason: RemovalReason) {
-        if let label = match.label, !mayContain(label) { return }
-        core.queue.post(.removeAll(Removal(match: match, reason: reason, removed: 0, continuation: nil)))
+        if let label = match.label { return beginRemoval(match, labels: [label], because: reason) }
+        core.queue.post(.removeAll(Removal(match: match, reason: reason)))
+    }
+
+    /// Begins to remove entities that match, have one of these labels and were stored before the call. While a thousand
+    /// labels wait, all entities of the origin that `match` names are removed instead.
+    package func beginRemoval(_ match: EntityMatch, labels: [EntityLabel], because reason: RemovalReason) {
+        let known = labels.filter(mayContain)
+        guard !known.isEmpty else { return }
+        core.queue.post(.removeAll(Removal(match: match, labels: known, reason: reason)))
     }
 
     /// Removes everything, including all traces of it that the store can reach.
     package func wipe() async {
         _ = await withUnsafeContinuation { continuation in
-            let removal = Removal(match: EntityMatch(), reason: .wiped, removed: 0, continuation: continuation)
+            let removal = Removal(match: EntityMatch(), reason: .wiped, continuation: continuation)
             if !core.queue.post(.wipe(removal)) { continuation.resume(returning: 0) }
         }
     }

@@ -162,7 +162,7 @@ package final class SQLiteStore: Sendable {
                 var stored: [EntityRecord] = []
                 if !overlay.hidesRows {
                     // Labels first: a row that is removed meanwhile is not read then.
-                    let hidden = try await rows(of: key, hiddenBy: overlay.hiddenLabels)
+                    let hidden = try await rows(of: key, hiddenBy: overlay)
                     stored = try await rows(of: key, skippingUnread: false).filter { row in
                         !overlay.hides(row: row.id) && !hidden.contains(row.id)
                     }.map(\.record)
@@ -229,13 +229,13 @@ package final class SQLiteStore: Sendable {
 
     /// The rows of a key that removals by label hide.
     private func rows(
-        of key: EntityKey, hiddenBy labels: [(label: EntityLabel, through: Int64?)]
+        of key: EntityKey, hiddenBy overlay: Overlay
     ) async throws(StoreUnavailable) -> Set<Int64> {
-        guard !labels.isEmpty else { return [] }
+        guard !overlay.removals.isEmpty else { return [] }
         let found = await core.reading { (reader) throws(SQLiteFailure) in
             var rows: Set<Int64> = []
-            for (label, last) in labels {
-                rows.formUnion(try reader.rows(of: key, with: label).filter { $0 <= last ?? .max })
+            try reader.forEachLabel(of: key) { row, label in
+                if !rows.contains(row), overlay.hides(row: row, of: key, with: label) { rows.insert(row) }
             }
             return rows
         }

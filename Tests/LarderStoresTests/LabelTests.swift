@@ -205,4 +205,39 @@ struct LabelTests {
         #expect(store.statistics.entries == 1)
         await store.close()
     }
+
+    @Test func `several labels are removed in the transactions of one`() async throws {
+        let directory = TemporaryDirectory()
+        let store = try openStore(directory)
+        let labels = (0..<200).map { EntityLabel.group("\($0)") }
+        for number in 0..<20 { put(store, key("\(number)"), [labels[number * 10], labels[number * 10 + 1]]) }
+        put(store, key("other"), [.group("other")])
+        await store.flush()
+        let before = store.core.currentCounts.transactions
+        store.beginRemoval(EntityMatch(urlPrefix: "http://origin.example/"), labels: labels, because: .superseded)
+        #expect(try await !isThere(store, key("7")))
+        #expect(await store.removalsEnd())
+        #expect(store.core.currentCounts.transactions - before <= 1)
+        #expect(try await isThere(store, key("other")))
+        await store.close()
+        let second = try openStore(directory)
+        for number in 0..<20 { #expect(try await !isThere(second, key("\(number)"))) }
+        #expect(try await isThere(second, key("other")))
+        await second.close()
+    }
+
+    @Test func `many removals in progress share their transactions`() async throws {
+        let directory = TemporaryDirectory()
+        let store = try openStore(directory)
+        let labels = (0..<40).map { EntityLabel.group("\($0)") }
+        for number in 0..<4_000 { put(store, key("\(number)"), [labels[number % 40]]) }
+        await store.flush()
+        let before = store.core.currentCounts.transactions
+        for label in labels { store.beginRemoval(EntityMatch(label: label), because: .superseded) }
+        #expect(await store.removalsEnd())
+        // Four thousand rows, a thousand in each; and a transaction for each that was taken before the others came.
+        #expect(store.core.currentCounts.transactions - before <= 50)
+        #expect(store.statistics.entries == 0)
+        await store.close()
+    }
 }

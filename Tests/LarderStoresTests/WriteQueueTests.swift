@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
 import LarderIO
+import Synchronization
 import Testing
 
 @testable import LarderStores
@@ -91,7 +92,7 @@ struct WriteQueueTests {
     }
 
     private func wipe(_ label: EntityLabel) -> Removal {
-        Removal(match: EntityMatch(label: label), reason: .superseded, removed: 0, continuation: nil)
+        Removal(match: EntityMatch(label: label), reason: .superseded)
     }
 
     @Test func `a head that brings other labels waits behind a removal by label`() {
@@ -145,6 +146,116 @@ struct WriteQueueTests {
         #expect(isCommand.count == 201 && isCommand.firstIndex(of: true) == 100)
         queue.committed(batch)
         #expect(queue.pendingOperations == 0)
+    }
+
+    private func groups(_ names: Range<Int>, at origin: String = "http://origin.example/") -> Removal {
+        Removal(
+            match: EntityMatch(urlPrefix: origin), labels: names.map { .group("\($0)") }, reason: .superseded)
+    }
+
+    private func removals(_ queue: WriteQueue) -> WaitingRemovals {
+        queue.stripes.withStripe(of: 0) { terms, _ in terms.removals }
+    }
+
+    private func batch(_ queue: WriteQueue) -> WriteQueue.Batch {
+        guard case .batch(let batch) = queue.next(idleDeadline: 0) else { return WriteQueue.Batch() }
+        return batch
+    }
+
+    private func isHidden(_ queue: WriteQueue, _ key: EntityKey) -> Bool {
+        if case .merge(let overlay) = queue.view(of: key) { overlay.hidesRows } else { false }
+    }
+
+    @Test func `a removal by two hundred labels looks at each waiting operation once, and readers at none`() {
+        let queue = queue(interval: .zero)
+        for number in 0..<100 { #expect(queue.accept(write("\(number)"))) }
+        let looks = Atomic<Int>(0)
+        let match = EntityMatch { _ in
+            looks.add(1, ordering: .relaxed)
+            return true
+        }
+        let labels = (0..<200).map { EntityLabel.group("\($0)") }
+        #expect(queue.post(.removeAll(Removal(match: match, labels: labels, reason: .superseded))))
+        #expect(looks.load(ordering: .relaxed) == 100)
+        for number in 0..<100 { _ = queue.view(of: key("\(number)")) }
+        #expect(looks.load(ordering: .relaxed) == 100)
+        #expect(batch(queue).items.count == 101)
+    }
+
+    @Test func `a removal whose labels all wait is not queued again`() {
+        let queue = queue(interval: .zero)
+        for _ in 0..<50 { #expect(queue.post(.removeAll(groups(0..<200)))) }
+        #expect(queue.post(.removeAll(groups(50..<150))))
+        #expect(removals(queue).all.count == 1)
+        #expect(queue.post(.removeAll(groups(150..<250))))
+        #expect(removals(queue).all.count == 2)
+        #expect(batch(queue).items.count == 2)
+        #expect(queue.post(.removeAll(groups(0..<200))))
+        #expect(removals(queue).all.count == 3, "one that the writer has does not serve for later ones")
+    }
+
+    @Test func `a removal ends for its callers and for readers`() {
+        let queue = queue(interval: .zero)
+        let (one, two) = (groups(0..<200), groups(100..<300))
+        for removal in [one, two] { #expect(queue.post(.removeAll(removal))) }
+        queue.end([one])
+        #expect(removals(queue).byLabel.count == 200)
+        queue.end([two])
+        #expect(removals(queue).isEmpty && removals(queue).byLabel.isEmpty)
+        if case .merge = queue.view(of: key("a")) { Issue.record("nothing waits") }
+    }
+
+    @Test func `when a thousand labels wait, the origin is emptied, in one removal at a time`() throws {
+        let queue = queue(interval: .zero)
+        for number in 0..<WaitingRemovals.labelLimit / 200 {
+            #expect(queue.post(.removeAll(groups(number * 200..<(number + 1) * 200))))
+        }
+        #expect(!isHidden(queue, key("a")))
+        #expect(queue.accept(write("a")))
+        for number in 10..<60 { #expect(queue.post(.removeAll(groups(number * 200..<(number + 1) * 200)))) }
+        #expect(removals(queue).all.count == WaitingRemovals.labelLimit / 200 + 1)
+        #expect(isHidden(queue, key("a")) && queue.pendingOperations == 0)
+        let other = EntityKey(service: "api", partition: "", stage: "rawData", url: "http://origin.example.net/a")
+        #expect(!isHidden(queue, other))
+        // While the writer is at it, all further ones wait in one more.
+        let first = try #require(removals(queue).wide)
+        #expect(batch(queue).items.count == WaitingRemovals.labelLimit / 200 + 1)
+        for number in 0..<300 {
+            #expect(queue.post(.removeAll(groups(number * 20_000..<number * 20_000 + 200))))
+            #expect(queue.post(.removeAll(groups(0..<200, at: "http://origin.example.net/"))))
+        }
+        #expect(removals(queue).unlabelled.count == 2)
+        #expect(isHidden(queue, other))
+        #expect(batch(queue).items.isEmpty, "it is not queued before the first has ended")
+        queue.end([first])
+        #expect(batch(queue).items.count == 1)
+        #expect(isHidden(queue, key("a")) && isHidden(queue, other))
+        queue.end([try #require(removals(queue).wide)])
+        #expect(!isHidden(queue, key("a")) && !isHidden(queue, other))
+    }
+
+    @Test func `an operator's removal by a label is never widened`() async {
+        let queue = queue(interval: .zero)
+        #expect(queue.post(.removeAll(groups(0..<WaitingRemovals.labelLimit))))
+        _ = await withUnsafeContinuation { (continuation: UnsafeContinuation<Int, Never>) in
+            let removal = Removal(
+                match: EntityMatch(label: .group("x")), reason: .superseded, continuation: continuation)
+            #expect(queue.post(.removeAll(removal)))
+            #expect(removals(queue).unlabelled.isEmpty && removals(queue).all.count == 2)
+            queue.end([removal])
+        }
+    }
+
+    @Test func `when a thousand origins wait, origins are no longer told apart, but stages are`() {
+        let one = Removal(widening: groups(0..<1, at: "http://0.example/"))
+        for number in 1..<Removal.areaLimit + 5 {
+            let match = EntityMatch(stage: "rawData", urlPrefix: "http://\(number).example/")
+            one.widen(by: Removal(match: match, reason: .superseded))
+            #expect((one.areas?.count ?? 0) <= Removal.areaLimit)
+        }
+        #expect(one.match.accepts(key("a")))
+        let two = Removal(widening: Removal(match: EntityMatch(stage: "rawData"), reason: .superseded))
+        #expect(two.match.accepts(key("a")) && !two.match.accepts(key("a", stage: "served")))
     }
 
     private func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async throws -> Result {

@@ -49,7 +49,7 @@ extension Proxy {
     /// The same in this daemon alone.
     func invalidateHere(groups: [String], origin: String?) {
         invalidate(groups.map { .group($0, origin: origin) }) { diskTier in
-            for group in groups { diskTier.removeAll(inGroup: group, origin: origin) }
+            diskTier.removeAll(inGroups: groups, origin: origin)
         }
     }
 

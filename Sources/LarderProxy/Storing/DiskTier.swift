@@ -197,9 +197,13 @@ package final class DiskTier: Sendable {
         supersede(match)
     }
 
-    /// Removes the members of a group, at one origin or at all.
-    func removeAll(inGroup group: String, origin: String?) {
-        supersede(DiskTier.match(group: group, origin: origin))
+    /// Removes the members of groups, at one origin or at all.
+    func removeAll(inGroups groups: [String], origin: String?) {
+        let match = EntityMatch(stage: DiskTier.stage, urlPrefix: origin.map { $0 + "/" })
+        let labels = groups.map(EntityLabel.group)
+        for match in DiskTier.withRenditions(match) {
+            store.beginRemoval(match, labels: labels, because: .superseded)
+        }
     }
 
     /// The stored members of a group.

@@ -26,6 +26,7 @@ final class StoreCore: Sendable {
         var evictions = 0
         var droppedWrites = 0
         var damaged = 0
+        var transactions = 0
         /// Nanoseconds.
         var longestTransaction: Int64 = 0
         /// Nanoseconds.

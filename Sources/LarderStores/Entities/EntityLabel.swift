@@ -24,6 +24,9 @@ package struct EntityLabel: Hashable, Sendable {
         key.partition.isEmpty ? nil : .url(key.url, service: key.service, stage: key.stage)
     }
 
+    /// A label as the store has it.
+    init(hash: UInt64) { self.hash = hash }
+
     private init(_ parts: [String]) {
         var bytes: [UInt8] = []
         for part in parts {

@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
+import Synchronization
 
 /// The uncommitted operations on a key: applied to its rows in the database, they make a reader's view.
 struct Overlay: Sendable {
     var operations: [Operation.Change] = []
-    /// Removals of many entities that match the key: up to which row; nil for all that are committed.
-    var hiddenThrough: [Int64?] = []
-    /// The same for removals by label, which hide only rows with that label.
-    var hiddenLabels: [(label: EntityLabel, through: Int64?)] = []
+    /// The last rows that removals of many entities hide; `Int64.max` for all that are committed.
+    var hiddenThrough: [Int64] = []
+    /// Removals by label, which hide only rows with that label. They may not match the key.
+    var removals: [EntityLabel: [Removal]] = [:]
 
-    var isEmpty: Bool { operations.isEmpty && hiddenThrough.isEmpty && hiddenLabels.isEmpty }
+    var isEmpty: Bool { operations.isEmpty && hiddenThrough.isEmpty && removals.isEmpty }
 
     /// Whether the rows in the database do not matter.
     var hidesRows: Bool {
-        hiddenThrough.contains { $0 == nil }
+        hiddenThrough.contains(.max)
             || operations.contains { if case .remove(variant: nil, _, _) = $0 { true } else { false } }
     }
 
     func hides(row: Int64) -> Bool {
-        hiddenThrough.contains { last in last.map { row <= $0 } ?? true }
+        hiddenThrough.contains { row <= $0 }
+    }
+
+    /// True if a removal hides a row of `key` for one of its labels.
+    func hides(row: Int64, of key: EntityKey, with label: EntityLabel) -> Bool {
+        guard let removals = removals[label] else { return false }
+        return removals.contains { row <= $0.lastID.load(ordering: .relaxed) && $0.match.accepts(key) }
     }
 
     /// The records that a reader sees, given those of the visible rows, latest first.

@@ -23,6 +23,18 @@ struct PendingOperations {
     /// All of them, those of one hash in order.
     var all: [Operation] { entries.keys.flatMap { self[$0] } }
 
+    /// Those that `isMeant` accepts, those of one hash in order.
+    func filter(_ isMeant: (Operation) -> Bool) -> [Operation] {
+        var found: [Operation] = []
+        for entry in entries.values {
+            switch entry {
+            case .one(let operation): if isMeant(operation) { found.append(operation) }
+            case .several(let operations): found += operations.filter(isMeant)
+            }
+        }
+        return found
+    }
+
     mutating func append(_ operation: Operation) {
         let hash = operation.key.hash
         count += 1

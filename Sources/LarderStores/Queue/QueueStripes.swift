@@ -22,14 +22,14 @@ final class QueueStripes: @unchecked Sendable {
 
     /// The part of the queue that decides what becomes of an operation.
     struct Terms {
-        var removals: [Removal] = []
+        var removals = WaitingRemovals()
         var acceptsWrites = true
         var isRefusing = false
     }
 
     /// A caller that waits until what these removals are about is gone from the database.
     struct Settlement {
-        var removals: [Removal]
+        var removals: Set<ObjectIdentifier>
         let continuation: UnsafeContinuation<Bool, Never>
     }
 
@@ -68,6 +68,11 @@ final class QueueStripes: @unchecked Sendable {
 
         /// All visible operations, those of one hash in order.
         var pending: [Operation] { (0..<count).flatMap { stripes[$0].pending.all } }
+
+        /// The visible operations that `isMeant` accepts, those of one hash in order.
+        func pending(where isMeant: (Operation) -> Bool) -> [Operation] {
+            (0..<count).flatMap { stripes[$0].pending.filter(isMeant) }
+        }
 
         var pendingCount: Int { (0..<count).reduce(0) { $0 + stripes[$1].pending.count } }
 

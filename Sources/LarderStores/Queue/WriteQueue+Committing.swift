@@ -138,7 +138,7 @@ extension WriteQueue {
                 return true
             }
             restart(&state)
-            let removals = state.terms.removals.map { removal in
+            let removals = state.terms.removals.all.values.map { removal in
                 defer { removal.continuation = nil }
                 return (removal.continuation, removal.removed)
             }
@@ -151,9 +151,8 @@ extension WriteQueue {
 
     /// From here on the removal applies to rows up to `lastID`.
     func begin(_ removal: Removal, lastID: Int64) {
-        stripes.withAll { _ in removal.lastID = lastID }
-        removal.nextID = 0
-        removal.isAmongVersions = false
+        removal.lastID.store(lastID, ordering: .relaxed)
+        removal.cursor = Removal.Cursor()
     }
 
     /// Counts rows a removal deleted.
@@ -161,20 +160,28 @@ extension WriteQueue {
         stripes.withAll { _ in removal.removed += rows }
     }
 
-    /// Readers need not check the rows of a removal any more: they are gone.
-    func end(_ removal: Removal) {
-        let (continuation, removed, settled) = stripes.withAll { state in
-            state.terms.removals.removeAll { $0 === removal }
-            var settled: [UnsafeContinuation<Bool, Never>] = []
-            for number in state.settlements.indices.reversed() {
-                state.settlements[number].removals.removeAll { $0 === removal }
-                guard state.settlements[number].removals.isEmpty else { continue }
-                settled.append(state.settlements.remove(at: number).continuation)
+    /// Readers need not check the rows of these removals any more: they are gone.
+    func end(_ removals: [Removal]) {
+        guard !removals.isEmpty else { return }
+        let (waiting, settled) = stripes.withAll { state in
+            for removal in removals {
+                state.terms.removals.remove(removal)
+                for number in state.settlements.indices {
+                    state.settlements[number].removals.remove(ObjectIdentifier(removal))
+                }
+                guard let wide = state.terms.removals.releaseWide(after: removal) else { continue }
+                state.isHurried = true
+                enqueue(.removeAll(wide), in: &state)
             }
-            defer { removal.continuation = nil }
-            return (removal.continuation, removal.removed, settled)
+            let settled = state.settlements.filter(\.removals.isEmpty).map(\.continuation)
+            if !settled.isEmpty { state.settlements.removeAll(where: \.removals.isEmpty) }
+            let waiting = removals.map { removal in
+                defer { removal.continuation = nil }
+                return (removal.continuation, removal.removed)
+            }
+            return (waiting, settled)
         }
-        continuation?.resume(returning: removed)
+        for (continuation, removed) in waiting { continuation?.resume(returning: removed) }
         for continuation in settled { continuation.resume(returning: true) }
     }
 
@@ -186,7 +193,8 @@ extension WriteQueue {
                 if state.isClosed { return false }
                 if state.terms.removals.isEmpty { return true }
                 state.settlements.append(
-                    QueueStripes.Settlement(removals: state.terms.removals, continuation: continuation))
+                    QueueStripes.Settlement(
+                        removals: Set(state.terms.removals.all.keys), continuation: continuation))
                 return nil
             }
             if let outcome { continuation.resume(returning: outcome) }

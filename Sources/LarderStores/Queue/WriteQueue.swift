@@ -156,30 +156,37 @@ final class WriteQueue: Sendable {
         stripes.withAll { state in
             guard !state.isClosed else { return false }
             state.collect()
+            var command = command
             switch command {
             case .discardEntity, .discardContent, .checkOrphan, .reportCorruption:
                 guard state.items.count < Self.discardLimit else { return false }
             case .removeAll(let removal), .wipe(let removal):
                 // The one that is queued already serves for this one too.
-                let hasTwin =
-                    removal.continuation == nil
-                    && state.terms.removals.contains {
-                        !$0.isTaken && $0.reason == removal.reason && $0.match.isSame(as: removal.match)
-                    }
-                hideOperations(of: removal, isQueued: hasTwin, in: &state)
+                let hasTwin = state.terms.removals.hasTwin(of: removal)
+                let isWide = !hasTwin && state.terms.removals.isFull(for: removal)
+                hideOperations(of: removal, isQueued: hasTwin || isWide, hasLabels: !isWide, in: &state)
                 guard !hasTwin else { return true }
-                state.terms.removals.append(removal)
+                if isWide {
+                    guard let wide = state.terms.removals.widen(by: removal) else { return true }
+                    command = .removeAll(wide)
+                } else {
+                    state.terms.removals.insert(removal)
+                }
                 // In front of it are the removals that this was to be seen by.
                 state.collect()
                 state.isHurried = true
             case .flush, .pin:
                 state.isHurried = true
             }
-            state.items.append(Queued(item: .command(command), bytes: Self.overhead))
-            let isDue = arrive(Self.overhead)
-            if isDue || state.isHurried { state.wakesWriter = true }
+            enqueue(command, in: &state)
             return true
         }
+    }
+
+    func enqueue(_ command: Command, in state: inout QueueStripes.State) {
+        state.items.append(Queued(item: .command(command), bytes: Self.overhead))
+        let isDue = arrive(Self.overhead)
+        if isDue || state.isHurried { state.wakesWriter = true }
     }
 
     private func append(_ operation: Operation, in stripe: inout QueueStripes.Stripe) {
@@ -277,14 +284,28 @@ final class WriteQueue: Sendable {
         return true
     }
 
-    /// - Parameter isQueued: whether the removal is in front of the operations that are accepted now.
-    private func hideOperations(of removal: Removal, isQueued: Bool, in state: inout QueueStripes.State) {
-        for operation in state.pending where !operation.isRemoval && removal.match.accepts(operation.key) {
+    /// The most labels of operations that one removal compares. It hides further operations without a comparison.
+    private static let comparisonLimit = 20_000
+
+    /// - Parameters:
+    ///   - isQueued: whether the removal is in front of the operations that are accepted now.
+    ///   - hasLabels: false if all operations that match are meant, whatever their labels.
+    private func hideOperations(
+        of removal: Removal, isQueued: Bool, hasLabels: Bool, in state: inout QueueStripes.State
+    ) {
+        let labels = hasLabels ? Set(removal.labels) : []
+        var compared = 0
+        let meant = state.pending { operation in
+            guard !operation.isRemoval, removal.match.accepts(operation.key) else { return false }
+            guard !labels.isEmpty else { return true }
+            let its = operation.labels
+            guard !its.isEmpty else { return false }
+            compared += its.count
+            return compared > Self.comparisonLimit || its.contains(where: labels.contains)
+        }
+        for operation in meant {
             let hash = operation.key.hash
-            if let label = removal.match.label {
-                guard operation.labels.contains(label) else { continue }
-                removeAfter(operation, in: &state[hash])
-            }
+            if !labels.isEmpty { removeAfter(operation, in: &state[hash]) }
             if operation.progress == .committing || !isQueued && operation.stays(because: removal.reason) {
                 operation.isHidden = true
             } else {
@@ -352,12 +373,9 @@ final class WriteQueue: Sendable {
                 if operation.progress == .spooling { return .wait(operation) }
                 overlay.operations.append(operation.change)
             }
-            for removal in terms.removals where removal.match.accepts(key) {
-                if let label = removal.match.label {
-                    overlay.hiddenLabels.append((label, removal.lastID))
-                } else {
-                    overlay.hiddenThrough.append(removal.lastID)
-                }
+            overlay.removals = terms.removals.byLabel
+            for removal in terms.removals.unlabelled where removal.match.accepts(key) {
+                overlay.hiddenThrough.append(removal.lastID.load(ordering: .relaxed))
             }
             return overlay.isEmpty ? .database : .merge(overlay)
         }
@@ -366,7 +384,8 @@ final class WriteQueue: Sendable {
     /// Up to which rows the versions of a key are being removed; nil for none.
     func wipedVersions(of key: EntityKey) -> Int64? {
         stripes.withStripe(of: key.hash) { terms, _ in
-            terms.removals.filter { $0.reason == .wiped && $0.match.accepts(key) }.map { $0.lastID ?? .max }.max()
+            terms.removals.all.values.filter { $0.reason == .wiped && $0.match.accepts(key) }
+                .map { $0.lastID.load(ordering: .relaxed) }.max()
         }
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Larder
 import LarderHTTP
+import Synchronization
 
 /// Making room: which entities are evicted, and how their pages are reused.
 ///
@@ -115,30 +116,49 @@ extension EntityDatabase {
         }
     }
 
-    /// Removes up to `limit` rows of a removal. Returns whether there may be more, and how many entities were removed.
+    /// Removes the next rows of a removal, of which it examines `limit` at most.
     ///
     /// Versions come last: until then entities may still become some.
-    func continueRemoval(
-        _ removal: Removal, lastID: Int64, limit: Int
-    ) throws(SQLiteFailure) -> (mayBeMore: Bool, removed: Int) {
-        let examined = try rows(of: removal, through: lastID, limit: limit)
-        removal.nextID = examined.last?.id ?? removal.nextID
-        var removed = 0
-        for row in examined {
-            // A row without a valid key matches no pattern, and is of no use.
-            if let key = EntityKey(bytes: row.key), !removal.match.accepts(key) { continue }
-            if removal.isAmongVersions {
-                try removeVersion(row)
-            } else {
-                try retire(row, because: removal.reason)
-                removed += 1
+    func continueRemoval(_ removal: Removal, limit: Int) throws(SQLiteFailure) -> RemovalSlice {
+        var slice = RemovalSlice()
+        let lastID = removal.lastID.load(ordering: .relaxed)
+        while slice.examined < limit {
+            let wanted = limit - slice.examined
+            let rows = try rows(of: removal, through: lastID, limit: wanted)
+            for row in rows {
+                // A row without a valid key matches no pattern, and is of no use.
+                if let key = EntityKey(bytes: row.key), !removal.match.accepts(key) { continue }
+                if removal.cursor.isAmongVersions {
+                    try removeVersion(row)
+                } else {
+                    try retire(row, because: removal.reason)
+                    slice.removed += 1
+                }
             }
+            // A label without rows takes time as well.
+            slice.examined += rows.count + 1
+            removal.cursor.row = rows.last?.id ?? removal.cursor.row
+            if rows.count == wanted { return slice }
+            removal.cursor.row = 0
+            removal.cursor.label += 1
+            if removal.cursor.label < removal.labels.count { continue }
+            removal.cursor.label = 0
+            guard removal.reason == .wiped, mayHaveVersions, !removal.cursor.isAmongVersions else {
+                slice.mayBeMore = false
+                return slice
+            }
+            removal.cursor.isAmongVersions = true
         }
-        if examined.count == limit { return (true, removed) }
-        guard removal.reason == .wiped, mayHaveVersions, !removal.isAmongVersions else { return (false, removed) }
-        removal.isAmongVersions = true
-        removal.nextID = 0
-        return (true, removed)
+        return slice
+    }
+
+    /// The work on a removal in one transaction.
+    struct RemovalSlice {
+        /// Rows and labels.
+        var examined = 0
+        /// Entities.
+        var removed = 0
+        var mayBeMore = true
     }
 
     /// Returns up to `pages` free pages to the file system. Outside of transactions.

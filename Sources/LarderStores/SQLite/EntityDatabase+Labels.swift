@@ -15,17 +15,19 @@ extension EntityDatabase {
         try deleteLabels.run()
     }
 
-    /// The next rows of a removal: all in their order, or those with its label.
+    /// The next rows of a removal: all in their order, or those with the label that it is at.
     func rows(of removal: Removal, through lastID: Int64, limit: Int) throws(SQLiteFailure) -> [RemovalRow] {
         var rows: [RemovalRow] = []
+        // Holds: a removal ends behind its last label.
+        let label = removal.labels.isEmpty ? nil : removal.labels[removal.cursor.label]
         func collect(_ statement: borrowing Statement) throws(SQLiteFailure) {
-            statement.bind(1, removal.nextID)
+            statement.bind(1, removal.cursor.row)
             statement.bind(2, lastID)
             statement.bind(3, Int64(limit))
-            if let label = removal.match.label { statement.bind(4, hash: label.hash) }
+            if let label { statement.bind(4, hash: label.hash) }
             try self.collect(statement, into: &rows)
         }
-        switch (removal.match.label != nil, removal.isAmongVersions) {
+        switch (label != nil, removal.cursor.isAmongVersions) {
         case (false, false): try collect(entitiesInRange)
         case (true, false): try collect(labelledInRange)
         case (false, true): try collect(versions.inRange)

@@ -41,7 +41,7 @@ final class EntityReader {
     private let contentKey: ContentKey?
     private let keyed: KeyedHashing?
     private let segments: SegmentFiles?
-    private let entities, versions, versionCount, content, listing, labelled, labelledOfKey: Statement
+    private let entities, versions, versionCount, content, listing, labelled, labelsOfKey: Statement
 
     init(
         path: String, generation: Int, key: ContentKey?, segments: SegmentFiles? = nil, mappedBytes: Int64
@@ -97,9 +97,9 @@ final class EntityReader {
             FROM label CROSS JOIN entity ON entity.id = label.entity LEFT JOIN content ON content.id = entity.content
             WHERE label.hash = ?3 AND label.entity > ?1 ORDER BY label.entity LIMIT ?2
             """)
-        labelledOfKey = try connection.prepare(
+        labelsOfKey = try connection.prepare(
             """
-            SELECT entity.id FROM entity JOIN label ON label.entity = entity.id AND label.hash = ?2 WHERE keyHash = ?1
+            SELECT entity.id, label.hash FROM entity JOIN label ON label.entity = entity.id WHERE keyHash = ?1
             """)
     }
 
@@ -317,13 +317,10 @@ final class EntityReader {
     }
 
     /// The rows of a key that have the label.
-    func rows(of key: EntityKey, with label: EntityLabel) throws(SQLiteFailure) -> [Int64] {
-        var rows: [Int64] = []
-        labelledOfKey.bind(1, hash: key.hash)
-        labelledOfKey.bind(2, hash: label.hash)
-        defer { labelledOfKey.reset() }
-        while try labelledOfKey.step() { rows.append(labelledOfKey.integer(0)) }
-        return rows
+    func forEachLabel(of key: EntityKey, _ body: (_ row: Int64, EntityLabel) -> Void) throws(SQLiteFailure) {
+        labelsOfKey.bind(1, hash: key.hash)
+        defer { labelsOfKey.reset() }
+        while try labelsOfKey.step() { body(labelsOfKey.integer(0), EntityLabel(hash: labelsOfKey.hash(1))) }
     }
 
     /// Calls `body` with the hash of every label, in their order, until it returns false.

@@ -186,9 +186,9 @@ extension StoreWriter {
         if let database, database.lastEntityID > 0 {
             // The file could not be removed; its rows can.
             core.queue.post(
-                .removeAll(Removal(match: EntityMatch(), reason: .wiped, removed: 0, continuation: nil)))
+                .removeAll(Removal(match: EntityMatch(), reason: .wiped)))
         }
-        core.queue.end(removal)
+        core.queue.end([removal])
     }
 
     /// Closes the database everywhere, runs `body` on the files, and opens the result.

@@ -31,7 +31,9 @@ final class StoreWriter {
     private static let marksInterval: Int64 = 30_000_000_000
     private static let marksLimit = 4096
     private static let marksSlice = 512
+    /// Rows and labels that removals examine in one transaction, and the fewest of one removal.
     private static let removalSlice = 1000
+    private static let smallestShare = 50
 
     init(core: StoreCore) {
         self.core = core
@@ -70,7 +72,7 @@ final class StoreWriter {
         var idleDeadline: Int64 = 0
         var isLastTry = false
         while true {
-            let isRemoving = core.retryAt == nil && removals.contains { $0.lastID != nil }
+            let isRemoving = core.retryAt == nil && !removals.isEmpty
             let work = core.queue.next(
                 idleDeadline: core.retryAt ?? (isRemoving ? 0 : idleDeadline), isRemoving: isRemoving)
             switch work {
@@ -125,8 +127,9 @@ final class StoreWriter {
         guard let database else { throw .missing("there is no database") }
         segments.checkCurrent()
         let hasRoom = try makeRoom(for: Int64(batch.bytes))
-        var begun: [Removal] = []
-        var ended: [(removal: Removal, removed: Int)] = []
+        var (begun, ended): ([Removal], [Removal]) = ([], [])
+        var removed: [(removal: Removal, rows: Int)] = []
+        var examined = 0
         var flushes: [UnsafeContinuation<Void, Never>] = []
         var pins: [PinChange] = []
         var corruption: (generation: Int, failure: SQLiteFailure)?
@@ -137,16 +140,16 @@ final class StoreWriter {
                 case .command(.discardEntity(let id)): try database.discardEntity(id: id)
                 case .command(.discardContent(let digest)): try database.discardContent(digest)
                 case .command(.removeAll(let removal)):
-                    let lastID = database.lastEntityID
-                    core.queue.begin(removal, lastID: lastID)
+                    core.queue.begin(removal, lastID: database.lastEntityID)
                     // A removal by label usually concerns few rows, and is done at once.
-                    guard removal.match.label != nil else {
+                    guard !removal.labels.isEmpty, examined < Self.removalSlice else {
                         begun.append(removal)
                         continue
                     }
-                    let slice = try database.continueRemoval(removal, lastID: lastID, limit: Self.removalSlice)
-                    ended.append((removal, slice.removed))
-                    if slice.mayBeMore { begun.append(removal) }
+                    let slice = try database.continueRemoval(removal, limit: Self.removalSlice - examined)
+                    examined += slice.examined
+                    removed.append((removal, slice.removed))
+                    if slice.mayBeMore { begun.append(removal) } else { ended.append(removal) }
                 case .command(.flush(let continuation)): flushes.append(continuation)
                 case .command(.pin(let change)):
                     try database.change(change)
@@ -158,10 +161,8 @@ final class StoreWriter {
         }
         removals += begun
         settle(batch, effects)
-        for (removal, removed) in ended {
-            core.queue.count(removed, for: removal)
-            if !begun.contains(where: { $0 === removal }) { core.queue.end(removal) }
-        }
+        for (removal, rows) in removed { core.queue.count(rows, for: removal) }
+        core.queue.end(ended)
         for change in pins {
             core.pins.apply(change)
             change.end(isDone: true)
@@ -212,6 +213,7 @@ final class StoreWriter {
             counts.entries += effects.entries
             counts.evictions += effects.evictions
             counts.fileBytes = max(counts.fileBytes.adding(saturating: effects.fileBytes), 0)
+            counts.transactions += 1
             counts.longestTransaction = max(counts.longestTransaction, effects.duration)
         }
         for digest in effects.freedFiles { removeIfOrphan(digest) }
@@ -231,29 +233,32 @@ final class StoreWriter {
         core.files.removeUnlessClaimed(digest)
     }
 
-    /// Processes a slice of every removal in progress.
+    /// Processes a slice of the removals in progress, each of which gets its share, in one transaction.
     private func continueRemovals() throws(SQLiteFailure) {
-        guard let database else { return }
-        for removal in removals {
-            guard let lastID = removal.lastID else { continue }
-            let before = (removal.nextID, removal.isAmongVersions)
-            var result = (mayBeMore: false, removed: 0)
-            do {
-                let effects = try database.transaction { () throws(SQLiteFailure) in
-                    result = try database.continueRemoval(removal, lastID: lastID, limit: Self.removalSlice)
+        guard let database, !removals.isEmpty else { return }
+        let before = removals.map(\.cursor)
+        let share = max(Self.removalSlice / removals.count, Self.smallestShare)
+        var slices: [EntityDatabase.RemovalSlice] = []
+        do {
+            let effects = try database.transaction { () throws(SQLiteFailure) in
+                var examined = 0
+                for removal in removals where examined < Self.removalSlice {
+                    let slice = try database.continueRemoval(removal, limit: share)
+                    examined += slice.examined
+                    slices.append(slice)
                 }
-                settle(effects)
-                writeBackLog()
-            } catch {
-                (removal.nextID, removal.isAmongVersions) = before
-                throw error
             }
-            core.queue.count(result.removed, for: removal)
-            if !result.mayBeMore {
-                removals.removeAll { $0 === removal }
-                core.queue.end(removal)
-            }
+            settle(effects)
+            writeBackLog()
+        } catch {
+            for (removal, cursor) in zip(removals, before) { removal.cursor = cursor }
+            throw error
         }
+        let reached = removals.prefix(slices.count)
+        for (removal, slice) in zip(reached, slices) { core.queue.count(slice.removed, for: removal) }
+        // Those that were not reached come first the next time.
+        removals = removals.dropFirst(slices.count) + zip(reached, slices).filter { $0.1.mayBeMore }.map(\.0)
+        core.queue.end(zip(reached, slices).filter { !$0.1.mayBeMore }.map(\.0))
     }
 
     // MARK: Looking after the house
@@ -350,12 +355,12 @@ final class StoreWriter {
 
     /// Rows of the removals that were deleted last may be there again, with the log that they were deleted in.
     func restartRemovals() {
-        for removal in removals { (removal.nextID, removal.isAmongVersions) = (0, false) }
+        for removal in removals { removal.cursor = Removal.Cursor() }
     }
 
     /// The rows of the removals are gone with their database.
     func endRemovals() {
-        for removal in removals { core.queue.end(removal) }
+        core.queue.end(removals)
         removals = []
     }
 }
