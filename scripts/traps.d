@@ -74,7 +74,7 @@ LarderStores/Core/StoredContent.swift 8 12 2 content is opened only if the file 
 LarderStores/Entities/EntityKey.swift 4 0 4 lengths of texts in memory
 LarderStores/OctetCoding.swift 11 7 1 what is taken is compared with what is left; numbers are put together by shifts of as many octets as they have
 LarderStores/SQLite/Connection.swift 1 8 0 counts of SQLite, which are those of what it gives
-LarderStores/SQLite/EntityDatabase+Eviction.swift 3 1 0 rows are within StoredNumber.rows, which is seen to at the start (impossibleRows)
+LarderStores/SQLite/EntityDatabase+Eviction.swift 7 1 0 rows are within StoredNumber.rows, which is seen to at the start (impossibleRows)
 LarderStores/SQLite/EntityDatabase.swift 9 1 0 row numbers and users are within StoredNumber, and octets of files saturate
 LarderStores/SQLite/EntityReader.swift 5 3 1 what a row says is guarded by its seal before it is used; in lists lengths are clamped
 LarderStores/SQLite/RowChecksum.swift 0 2 0 counts of octets in memory

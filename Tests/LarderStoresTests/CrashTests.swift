@@ -109,4 +109,42 @@ struct CrashTests {
         }
         await store.close()
     }
+
+    @Test(arguments: [false, true]) func `a process that is killed amid a removal goes on with it`(
+        isWide: Bool
+    ) async throws {
+        let directory = TemporaryDirectory()
+        let path = directory.path
+        await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String, isWide = isWide as Bool] in
+            let settings = StoreSettings(path: path + "/cache", diskLimit: 1 << 30, now: { Timestamp(seconds: 0) })
+            let store = try SQLiteStore.open(settings) { _ in }
+            for number in 0..<20_000 {
+                let writer = store.beginWrite(
+                    key("\(number)"), variant: [], head: [1], requestTime: Timestamp(seconds: 1),
+                    responseTime: Timestamp(seconds: 1), storedAt: Timestamp(seconds: 1), expires: nil,
+                    expectedLength: nil, labels: [.group("red")])
+                writer.finish()
+            }
+            await store.flush()
+            let before = store.core.currentCounts.transactions
+            if isWide {
+                store.beginRemoval(EntityMatch(urlPrefix: "http://origin.example/"), because: .superseded)
+            } else {
+                store.beginRemoval(EntityMatch(label: .group("red")), because: .superseded)
+            }
+            while store.core.currentCounts.transactions == before { sched_yield() }
+            kill(getpid(), SIGKILL)
+        }
+        let settings = StoreSettings(path: path + "/cache", diskLimit: 1 << 30, now: { Timestamp(seconds: 0) })
+        let store = try SQLiteStore.open(settings) { _ in }
+        #expect(try await store.read(key("19999")).isEmpty)
+        store.put(key("19999"), [1])
+        #expect(await store.removalsEnd())
+        await store.flush()
+        #expect(store.statistics.entries == 1)
+        #expect(try await !store.read(key("19999")).isEmpty)
+        await store.close()
+        let database = try Connection(path: path + "/cache/larder.db", isWriter: true)
+        #expect(try database.integer("SELECT count(*) FROM state WHERE name LIKE 'removal%'") == 0)
+    }
 }

@@ -60,7 +60,7 @@ package struct EntityVersion: Sendable {
 }
 
 /// Why an entity is removed.
-package enum RemovalReason: Sendable {
+package enum RemovalReason: String, Sendable {
     /// Nothing of it may be left: its versions go as well.
     case wiped
     /// There is something newer, or about to be: it stays as a version where its service has them kept.

@@ -155,6 +155,11 @@ extension WriteQueue {
         removal.cursor = Removal.Cursor()
     }
 
+    /// Readers see none of the entities that removals of an earlier process did not reach.
+    func resume(_ removals: [Removal]) {
+        stripes.withAll { state in for removal in removals { state.terms.removals.insert(removal) } }
+    }
+
     /// Counts rows a removal deleted.
     func count(_ rows: Int, for removal: Removal) {
         stripes.withAll { _ in removal.removed += rows }

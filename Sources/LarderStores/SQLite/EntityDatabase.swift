@@ -52,7 +52,8 @@ final class EntityDatabase {
     private let begin, commit, rollback: Statement
     private let insertEntity, findEntity, entitiesOfKey, entityByID, deleteEntity, updateEntity, anyOfKey: Statement
     let insertLabel, deleteLabels, labelledInRange: Statement
-    let entitiesInRange, evictionCandidates, pageCount, freePageCount, addMark, removeMark, setState: Statement
+    let entitiesInRange, evictionCandidates, pageCount, freePageCount, addMark, removeMark: Statement
+    let setState, deleteState: Statement
 
     /// - Parameters:
     ///   - secret: the one that a database gets that has none yet.
@@ -114,6 +115,7 @@ final class EntityDatabase {
         addMark = try connection.prepare(
             "INSERT OR IGNORE INTO recentlyUsed SELECT keyHash FROM entity WHERE keyHash = ?1")
         removeMark = try connection.prepare("DELETE FROM recentlyUsed WHERE keyHash = ?1")
+        deleteState = try connection.prepare("DELETE FROM state WHERE name = ?1")
         setState = try connection.prepare("INSERT OR REPLACE INTO state (name, value) VALUES (?1, ?2)")
     }
 

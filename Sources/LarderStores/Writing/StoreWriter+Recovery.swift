@@ -61,6 +61,11 @@ extension StoreWriter {
         core.use(opened.contentKey)
         if opened.hasLostKey { core.emit(.keyLost) }
         core.pins.replace(by: try opened.pinnedKeys())
+        // Others than those of an earlier process are known already.
+        if removals.isEmpty {
+            removals = try opened.unfinishedRemovals()
+            core.queue.resume(removals)
+        }
         database = opened
         isExamined = false
         if !migrated.isEmpty { core.emit(.migrated(migrated)) }

@@ -15,7 +15,7 @@ final class StoreWriter {
     /// Whether its contents have been counted, and are complete as far as that can be checked.
     var isExamined = false
     /// Removals of many entities in progress.
-    private var removals: [Removal] = []
+    var removals: [Removal] = []
     /// The identity of the database file, to detect its deletion or replacement.
     var identity: Directory.Identity?
     /// The same of its log.
@@ -142,14 +142,15 @@ final class StoreWriter {
                 case .command(.removeAll(let removal)):
                     core.queue.begin(removal, lastID: database.lastEntityID)
                     // A removal by label usually concerns few rows, and is done at once.
-                    guard !removal.labels.isEmpty, examined < Self.removalSlice else {
-                        begun.append(removal)
-                        continue
+                    var isDone = false
+                    if !removal.labels.isEmpty, examined < Self.removalSlice {
+                        let slice = try database.continueRemoval(removal, limit: Self.removalSlice - examined)
+                        examined += slice.examined
+                        removed.append((removal, slice.removed))
+                        isDone = !slice.mayBeMore
                     }
-                    let slice = try database.continueRemoval(removal, limit: Self.removalSlice - examined)
-                    examined += slice.examined
-                    removed.append((removal, slice.removed))
-                    if slice.mayBeMore { begun.append(removal) } else { ended.append(removal) }
+                    if isDone { ended.append(removal) } else { begun.append(removal) }
+                    if !isDone { try database.note(removal) }
                 case .command(.flush(let continuation)): flushes.append(continuation)
                 case .command(.pin(let change)):
                     try database.change(change)
@@ -244,6 +245,7 @@ final class StoreWriter {
                 var examined = 0
                 for removal in removals where examined < Self.removalSlice {
                     let slice = try database.continueRemoval(removal, limit: share)
+                    if !slice.mayBeMore { try database.forget(removal) }
                     examined += slice.examined
                     slices.append(slice)
                 }
