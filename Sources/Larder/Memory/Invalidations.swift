@@ -17,14 +17,52 @@ package final class Invalidations: Sendable {
         case group(String, origin: String?)
     }
 
-    private struct State {
-        /// The last mark of each scope, by its hash. Two scopes with the same hash are invalidated together, which
-        /// costs no more than a load; the hash is keyed in each process, so that collisions cannot be constructed.
+    /// The marks of some scopes, by their hashes. Two scopes with the same hash are invalidated together, which costs no
+    /// more than a load; the hash is keyed in each process, so that collisions cannot be constructed.
+    private struct Marks {
         var sequences: [Int: UInt64] = [:]
         /// Everything older counts as invalidated: the scopes are forgotten.
         var floor: UInt64 = 0
-        var partitioned: Set<UInt32> = []
+
+        func latest(_ hash: Int) -> UInt64 { max(sequences[hash] ?? 0, floor) }
+
+        mutating func forgetScopes(at invalidationSequence: UInt64) {
+            sequences = [:]
+            floor = invalidationSequence
+        }
     }
+
+    private struct State {
+        var marks = Marks()
+        /// The groups of each origin. An origin that names many loses its own members alone.
+        var origins: [String: Marks] = [:]
+        /// The scopes that are remembered.
+        var count = 0
+        var partitioned: Set<UInt32> = []
+
+        mutating func set(_ scope: Scope, to invalidationSequence: UInt64) {
+            guard case .group(let group, let origin?) = scope else {
+                if marks.sequences.updateValue(invalidationSequence, forKey: scope.hashValue) == nil { count += 1 }
+                return
+            }
+            var groups = origins.removeValue(forKey: origin) ?? Marks()
+            if groups.sequences.updateValue(invalidationSequence, forKey: group.hashValue) == nil { count += 1 }
+            if groups.sequences.count > Invalidations.originLimit {
+                count -= groups.sequences.count
+                groups.forgetScopes(at: invalidationSequence)
+            }
+            origins[origin] = groups
+        }
+
+        func latest(_ scope: Scope) -> UInt64 {
+            guard case .group(let group, let origin?) = scope else { return marks.latest(scope.hashValue) }
+            return max(origins[origin]?.latest(group.hashValue) ?? 0, marks.floor)
+        }
+    }
+
+    /// The most groups of an origin that are remembered. With more of them, all groups of the origin count as
+    /// invalidated.
+    static let originLimit = 4_096
 
     private let state = Lock(State())
     private let last = Atomic<UInt64>(0)
@@ -41,10 +79,12 @@ package final class Invalidations: Sendable {
         guard !scopes.isEmpty else { return }
         state.withLock { state in
             let invalidationSequence = last.load(ordering: .relaxed) + 1
-            for scope in scopes { state.sequences[scope.hashValue] = invalidationSequence }
-            if state.sequences.count > limit {
-                state.sequences = [:]
-                state.floor = invalidationSequence
+            for scope in scopes { state.set(scope, to: invalidationSequence) }
+            // An origin whose groups are forgotten has its mark here.
+            if state.count + state.origins.count > limit {
+                state.marks.forgetScopes(at: invalidationSequence)
+                state.origins = [:]
+                state.count = 0
             }
             // The scope's mark is visible before its number.
             last.store(invalidationSequence, ordering: .releasing)
@@ -53,14 +93,16 @@ package final class Invalidations: Sendable {
 
     /// Whether `scope` was invalidated after `mark`.
     package func isInvalid(_ scope: Scope, since invalidationSequence: UInt64) -> Bool {
-        state.withLock { max($0.sequences[scope.hashValue] ?? 0, $0.floor) > invalidationSequence }
+        state.withLock { $0.latest(scope) > invalidationSequence }
     }
 
     /// Whether a member of one of the groups, at `origin`, was invalidated after `mark`.
     package func isInvalid(groups: [String], at origin: String, since invalidationSequence: UInt64) -> Bool {
-        groups.contains { group in
-            isInvalid(.group(group, origin: origin), since: invalidationSequence)
-                || isInvalid(.group(group, origin: nil), since: invalidationSequence)
+        state.withLock { state in
+            let own = state.origins[origin]
+            return groups.contains { group in
+                max(own?.latest(group.hashValue) ?? 0, state.latest(.group(group, origin: nil))) > invalidationSequence
+            }
         }
     }
 

@@ -101,6 +101,19 @@ struct InvalidationsTests {
         #expect(first !== second)
     }
 
+    @Test func `an origin that invalidates many groups loses its own members alone`() {
+        let mark = invalidations.latest
+        for number in 0...Invalidations.originLimit {
+            invalidations.invalidate([.group("\(number)", origin: "http://a")])
+        }
+        #expect(invalidations.isInvalid(groups: ["another"], at: "http://a", since: mark))
+        #expect(!invalidations.isInvalid(groups: ["another"], at: "http://b", since: mark))
+        #expect(!invalidations.isInvalid(groups: ["another"], at: "http://a", since: invalidations.latest))
+        invalidations.invalidate([.group("0", origin: "http://a")])
+        #expect(!invalidations.isInvalid(groups: ["1"], at: "http://a", since: invalidations.latest - 1))
+        #expect(invalidations.isInvalid(groups: ["1", "0"], at: "http://a", since: invalidations.latest - 1))
+    }
+
     @Test func `when too many are remembered, all from before count as invalidated`() {
         let few = Invalidations(limit: 3)
         let invalidationSequence = few.latest
