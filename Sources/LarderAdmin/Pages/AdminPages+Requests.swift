@@ -17,10 +17,12 @@ extension AdminPages {
                 let filter = try AdminPages.filter(parameters, proxy)
                 proxy.requests.look(at: proxy.monotonicNow)
                 let notes = proxy.requests.notes(after: UInt64(last))
-                let chosen = notes.lazy.filter { filter.accepts($0) }.prefix(limit)
-                return OwnResponse(json: [
-                    "last": .integer(notes.first?.number ?? UInt64(last)), "requests": .array(chosen.map(\.json)),
-                ])
+                let chosen = Array(notes.lazy.filter { filter.accepts($0) }.prefix(limit))
+                return try await walkers.run {
+                    OwnResponse(json: [
+                        "last": .integer(notes.first?.number ?? UInt64(last)), "requests": .array(chosen.map(\.json)),
+                    ])
+                }
             },
             "/-/highlights": .reading { request, proxy in
                 let parameters = try AdminParameters(request, known: ["limit"])

@@ -101,8 +101,7 @@ extension AdminPages {
         var page = try await ResourceList(proxy: proxy, filter: filter, walkers: walkers).page(
             after: cursor, limit: limit)
         await ResourceLine.complete(&page.lines, proxy)
-        let now = proxy.now
-        var answer: JSONObject = ["resources": .array(page.lines.map { $0.json(at: now) })]
+        var answer = JSONObject()
         if let next = page.next {
             answer["next"] = .string(next.text)
             // The total is known only where nothing has to be compared.
@@ -113,7 +112,20 @@ extension AdminPages {
         } else if cursor == nil {
             answer["total"] = .integer(page.lines.count)
         }
-        return OwnResponse(json: .object(answer))
+        return try await listing(page.lines, answer, proxy, walkers)
+    }
+
+    /// Writes lines and further fields on a background thread: other clients of the loop would wait for ten thousand
+    /// lines.
+    private static func listing(
+        _ lines: [ResourceLine], _ others: JSONObject, _ proxy: Proxy, _ walkers: WorkerPool
+    ) async throws -> OwnResponse {
+        let now = proxy.now
+        return try await walkers.run {
+            var answer: JSONObject = ["resources": .array(lines.map { $0.json(at: now) })]
+            for name in others.names { answer[name] = others[name] }
+            return OwnResponse(json: .object(answer))
+        }
     }
 
     /// The first ones by `sort`, of those in `state`.
@@ -134,10 +146,8 @@ extension AdminPages {
             order: SortedResources.Order(rawValue: order) ?? .url, states: states[state], now: now
         ).page(limit: limit)
         await ResourceLine.complete(&page.lines, proxy)
-        return OwnResponse(json: [
-            "resources": .array(page.lines.map { $0.json(at: now) }), "total": .integer(page.total),
-            "isComplete": .bool(page.isComplete),
-        ])
+        return try await listing(
+            page.lines, ["total": .integer(page.total), "isComplete": .bool(page.isComplete)], proxy, walkers)
     }
 
     /// The selection in `match` or `group`; one of them is required.
