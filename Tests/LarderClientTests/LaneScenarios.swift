@@ -244,6 +244,23 @@ struct LaneScenarios {
         #expect(table.lane(lanes.last!.id) === lanes.last)
     }
 
+    @Test func `a user has only so many lanes with a listener`() {
+        let table = LaneTable()
+        func open(_ owner: UInt32, hasDoor: Bool) -> Lane {
+            var options = Lane.Options()
+            (options.owner, options.hasDoor) = (owner, hasDoor)
+            return table.open(options, at: Timestamp(nanoseconds: 0))
+        }
+        for _ in 0..<LaneTable.doorLimit { _ = open(1, hasDoor: false) }
+        let lanes = (0..<LaneTable.doorLimit).map { _ in
+            #expect(!table.isFull(for: 1))
+            return open(1, hasDoor: true)
+        }
+        #expect(table.isFull(for: 1) && !table.isFull(for: 2))
+        _ = table.close(lanes[0].id)
+        #expect(!table.isFull(for: 1))
+    }
+
     @Test func `a lane that records stays when others are opened`() {
         let table = LaneTable()
         var options = Lane.Options()

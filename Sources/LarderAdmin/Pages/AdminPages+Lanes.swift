@@ -77,10 +77,11 @@ extension AdminPages {
         if case .replay = options.recordingUse { options.isOffline = true }
         let now = proxy.now
         if options.opensAll { _ = try await walkers.run { try proxy.interception.makeAuthority(now: now) } }
-        let wantsDoor = try parameters.flag("door")
+        options.hasDoor = try parameters.flag("door") && user != nil
+        if options.hasDoor, let user, proxy.lanes.isFull(for: user) { throw Problem.tooManyLanes }
         let lane = proxy.lanes.open(options, at: now)
         var door = JSONValue.null
-        if wantsDoor, let user {
+        if options.hasDoor, let user {
             do {
                 door = .string("\(try await proxy.openDoor(of: lane, for: user))")
             } catch {
@@ -127,6 +128,12 @@ extension Problem {
         status: 403, title: "Unknown user", proxyError: .httpRequestDenied,
         detail: "The daemon runs where it cannot tell this machine's users apart, so it opens lanes for none of them.",
         advice: "Run it without a user namespace of its own (`PrivateUsers=no` in its unit).")
+
+    fileprivate static let tooManyLanes = Problem(
+        status: 429, title: "Too many lanes", proxyError: .proxyInternalResponse,
+        detail: "You have \(LaneTable.doorLimit) open lanes, as many as one user may have.",
+        advice: "Wait for some of your `larder run` to end, or close lanes that were left behind: over this socket "
+            + "`GET /-/lanes` lists them and `DELETE /-/lanes/ID` closes one.")
 
     fileprivate static let recordingNeedsOperator = Problem(
         status: 403, title: "Forbidden", proxyError: .httpRequestDenied,

@@ -20,6 +20,8 @@ package final class Lane: Sendable {
         package var recordingUse: RecordingUse?
         /// The user who opened it, where that is known.
         package var owner: UInt32?
+        /// True if the lane has a listener, on which its user needs no token.
+        package var hasDoor = false
 
         package init() {}
     }

@@ -7,6 +7,8 @@ package import LarderIO
 /// those of others by opening many; one that records only after all that do not, as its recording is lost.
 package final class LaneTable: Sendable {
     static let limit = 256
+    /// The most lanes of a user that have a listener, which takes a descriptor for each event loop.
+    package static let doorLimit = 32
     private let lanes = Lock<[String: Lane]>([:])
     /// For what they record.
     package let recordingRoom = OctetRoom(limit: 2 * Recording.limit)
@@ -41,6 +43,13 @@ package final class LaneTable: Sendable {
             guard let entry = lanes.first(where: { $0.value.id == id }) else { return nil }
             entry.value.end()
             return lanes.removeValue(forKey: entry.key)
+        }
+    }
+
+    /// True if a user has as many lanes with a listener as may be.
+    package func isFull(for owner: UInt32) -> Bool {
+        lanes.withLock { lanes in
+            lanes.values.count { $0.options.hasDoor && $0.options.owner == owner } >= Self.doorLimit
         }
     }
 
