@@ -227,6 +227,8 @@ private struct Collector {
         fields[.userAgent] = "Larder/\(LarderVersion.current)"
         fields[.contentType] = "application/json"
         for header in headers { fields[header.name] = header.value?.reveal() }
+        // Where the collector is this Larder, or is reached through it, a span for each batch would never end.
+        fields[TraceContext.parentField] = TraceContext.unrecorded().text
         var request = UpstreamRequest(
             origin: Origin(uri), head: RequestHead(method: .post, target: uri.pathAndQuery, fields: fields),
             parent: context.configuration.router.table.unclaimed.parent(uri))

@@ -20,6 +20,11 @@ struct TraceContext: Sendable, Equatable {
         TraceContext(trace: (.random(in: .min ... .max), .random(in: 1 ... .max)), span: newSpan(), isSampled: true)
     }
 
+    /// The root of a trace that is not recorded, by this Larder or by those behind it.
+    static func unrecorded() -> TraceContext {
+        TraceContext(trace: (.random(in: .min ... .max), .random(in: 1 ... .max)), span: newSpan(), isSampled: false)
+    }
+
     /// The context of a new span in the same trace.
     func child() -> TraceContext { TraceContext(trace: trace, span: Self.newSpan(), isSampled: isSampled) }
 
