@@ -45,6 +45,7 @@ MODULES = [
     "large",
     "kill",
     "overload",
+    "bystanders",
     "outage",
     "afterwards",
     "torture",
