@@ -67,6 +67,27 @@ struct DecoratorScenarios {
         }
     }
 
+    @Test(arguments: [204, 205, 304] as [Status], ["GET", "HEAD", "POST"])
+    func `RQ-23 a response that was written down for a status without content has none`(
+        status: Status, method: String
+    ) async throws {
+        try await Self.run {
+            var rule = RespondRule()
+            rule.status = status
+            rule.body = Secret("short and stout")
+            $0.decorate.respond = .set(rule)
+        } _: { (scene) async throws in
+            let client = try await scene.client()
+            for _ in 0..<2 {
+                try await client.send("\(method) \(scene.url("/a")) HTTP/1.1", "Host: x", "Content-Length: 0")
+                let answer = try await client.response(to: method)
+                #expect(answer.status == Int(status.rawValue))
+                #expect(answer["Content-Length"] == (status == 205 ? "0" : nil))
+                #expect(answer.content.isEmpty)
+            }
+        }
+    }
+
     @Test func `RQ-23 another spelling of a path is refused with it`() async throws {
         try await Scenario.run {
             $0.add("api", at: $1.url("/")) {

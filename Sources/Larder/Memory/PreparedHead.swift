@@ -14,7 +14,9 @@ package enum PreparedHead {
         var fields = fields
         fields.remove(.age)
         append(fields, to: &out)
-        if let length, !status.hasNoContent { appendField("Content-Length", number: length, to: &out) }
+        if let length, !status.hasNoContent {
+            appendField("Content-Length", number: status.isSentEmpty ? 0 : length, to: &out)
+        }
         appendVia(fields, via: via, to: &out)
         return out
     }

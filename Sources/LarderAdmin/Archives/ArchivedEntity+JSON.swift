@@ -83,6 +83,10 @@ extension ArchivedEntity {
         func optionalText(_ name: String) throws -> String { json[name] == nil ? "" : try text(name) }
         let status = try number("status", 200...599)
         guard status != 206, status != 304 else { throw Refusal(description: "its status is \(status)") }
+        let length = try number("length", 0...Int.max / 2)
+        guard length == 0 || !Status(status).isSentEmpty else {
+            throw Refusal(description: "its status is \(status), which has no content")
+        }
         return ArchivedEntity(
             url: try text("url"), service: try text("service"),
             partition: try optionalText("partition"), owner: try optionalText("owner"), method: method,
@@ -91,7 +95,7 @@ extension ArchivedEntity {
             responseTime: Timestamp(nanoseconds: Int64(try number("received", 0...Int.max / 2))),
             wasAuthorized: json["authorized"] == true, wasPersonal: json["personal"] == true,
             hadCredentials: json["credentials"] == true, hasTraces: json["traces"] == true, standing: standing,
-            length: Int64(try number("length", 0...Int.max / 2)))
+            length: Int64(length))
     }
 
     private static func fields(_ value: JSONValue?, _ limits: ParseLimits) throws -> Fields {

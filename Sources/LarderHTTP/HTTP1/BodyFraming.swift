@@ -33,7 +33,7 @@ package enum BodyFraming: Hashable, Sendable {
         let isChunked = try BodyFraming.isChunked(head.fields, head.version)
         let length = try BodyFraming.contentLength(head.fields)
         if isChunked && length != nil { throw ParseError(.lengthAndTransferCoding) }
-        if method == .head || head.status.hasNoContent || head.status == 205 {
+        if method == .head || head.status.isSentEmpty {
             self = .none
         } else if isChunked {
             self = .chunked

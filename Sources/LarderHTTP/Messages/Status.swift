@@ -25,6 +25,10 @@ public struct Status: Hashable, Sendable, RawRepresentable, ExpressibleByInteger
     /// Whether a response with this status never has content, whatever its fields say (RFC 9112 §6.3).
     @inlinable public var hasNoContent: Bool { isInterim || rawValue == 204 || rawValue == 304 }
 
+    /// True if a response with this status is sent without content: `hasNoContent`, or 205, whose length of 0 is still
+    /// announced (RFC 9110 §15.3.6).
+    @inlinable public var isSentEmpty: Bool { hasNoContent || rawValue == 205 }
+
     /// The registered phrase, or the phrase of the class for others.
     public var phrase: String {
         (100..<600).contains(rawValue) ? Status.all[Int(rawValue) - 100] : Status.classPhrase(rawValue)

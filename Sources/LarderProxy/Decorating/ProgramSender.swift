@@ -129,7 +129,7 @@ final class ProgramSender {
             )
         }
         // Some have none (RFC 9110 §15.3.5, §15.3.6, §15.4.5).
-        let hasContent = !wire.content.isEmpty && ![204, 205, 304].contains(head.status.rawValue)
+        let hasContent = !wire.content.isEmpty && !head.status.isSentEmpty
         let chunks = hasContent ? [ContentChunk(wire.content)] : []
         let made = UpstreamResponse(made: head, content: chunks, insteadOf: replaced?.response)
         // It goes through no pipeline: decorators are behind it.

@@ -84,8 +84,10 @@ struct LaneRecording: ExchangeStep {
     private func give(_ recorded: RecordedExchange) async throws {
         writer.record.kind = .hit
         writer.startHead(status: recorded.status, fields: recorded.fields)
-        let isBodiless = request.traits.method == .head || recorded.status.hasNoContent
-        if isBodiless, case let length?? = recorded.fields.withFirst(.contentLength, { Int64(decimal: $0) }) {
+        let isBodiless = request.traits.method == .head || recorded.status.isSentEmpty
+        if isBodiless, recorded.status != 205,
+            case let length?? = recorded.fields.withFirst(.contentLength, { Int64(decimal: $0) })
+        {
             writer.appendLength(length)
         }
         writer.finishHead(

@@ -39,7 +39,7 @@ extension ResponseWriter {
         case .refusal(let rule, let reading): throw Problem.denied(rule, as: reading)
         case .response(let rule):
             var fields: Fields = ["Date": context.dateText()]
-            let hasContent = !rule.status.hasNoContent
+            let hasContent = !rule.status.isSentEmpty
             let content = hasContent ? Array((rule.body.reveal(service.variables) ?? "").utf8) : []
             if !content.isEmpty { fields[.contentType] = "text/plain; charset=utf-8" }
             for edit in rule.fields { fields[edit.name] = edit.value?.reveal(service.variables) }

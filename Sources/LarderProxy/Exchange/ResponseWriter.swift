@@ -121,9 +121,9 @@ final class ResponseWriter {
     func finishHead(
         length: Int64?, use: StoredUse? = nil, cacheStatus: CacheStatus? = nil, proxyStatus: ProxyStatus? = nil
     ) {
-        let bodiless = record.status.hasNoContent || request.traits.method == .head
+        let bodiless = record.status.isSentEmpty || request.traits.method == .head
         // The length is unknown before all links are mapped.
-        let length = links == nil ? length : nil
+        let length = record.status == 205 ? 0 : links == nil ? length : nil
         if let length, !record.status.hasNoContent { appendLength(length) }
         if bodiless {
             delivery = .none
@@ -156,7 +156,7 @@ final class ResponseWriter {
         out.removeAll(keepingCapacity: true)
         variant.head.withBytes { out.append($0) }
         appendSandbox()
-        delivery = record.status.hasNoContent ? .none : .length
+        delivery = record.status.isSentEmpty ? .none : .length
         momentStart = out.count
         use.append(to: &out)
         endHead()

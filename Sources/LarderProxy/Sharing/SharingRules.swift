@@ -112,7 +112,7 @@ struct SharingRules: Sendable {
         // A private cache would keep cookies, but they are not shared.
         guard stored.requestMethod == .get, !stored.fields.contains(.setCookie) else { return false }
         guard !stored.isPartial, let length = stored.contentLength else { return true }
-        if stored.status.hasNoContent || stored.status == 205, length > 0 { return false }
+        if stored.status.isSentEmpty, length > 0 { return false }
         guard stored.fields.contains(.contentLength) else { return true }
         return (try? BodyFraming.contentLength(stored.fields)) == UInt64(exactly: length)
     }

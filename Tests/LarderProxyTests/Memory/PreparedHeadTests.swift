@@ -42,6 +42,10 @@ struct PreparedHeadTests {
         #expect(make(fields, length: nil) == "HTTP/1.1 200 OK\r\nVia: 1.0 first, 1.1 second, 1.1 larder\r\n")
     }
 
+    @Test func `a 205 says that it has no content, whatever is stored of it`() {
+        #expect(make([:], status: 205, length: 7).contains("\r\nContent-Length: 0\r\n"))
+    }
+
     @Test(arguments: [204, 304] as [Status]) func `a status without content has no length`(status: Status) {
         #expect(!make([:], status: status, length: 0).contains("Content-Length"))
     }
