@@ -190,6 +190,17 @@ package final class Proxy: Sendable {
         try await anyContext().perform { try $0.liveClients().openDoor(of: lane, for: user) }
     }
 
+    /// Why the kernel does not say who owns a connection, so that a door would refuse all clients; nil if it does.
+    package func doorObstacle() async -> String? {
+        do {
+            let nowhere = SocketAddress.loopback(port: 0)
+            _ = try await walkers.run { try SocketOwner.user(of: nowhere, to: nowhere) }
+            return nil
+        } catch {
+            return "\(error)"
+        }
+    }
+
     package func closeDoor(of lane: Lane) {
         for context in contexts { context.execute { $0.clients?.closeDoor(of: lane) } }
     }

@@ -166,6 +166,52 @@ struct LaneScenarios {
         }
     }
 
+    /// The kernel names user 0 for a socket that was closed.
+    @Test func `a client that sends and leaves at once is not in the lane of root`() async throws {
+        try await Self.run { scenario in
+            let lane = Self.open(scenario)
+            let door = try await scenario.proxy.openDoor(of: lane, for: 0)
+            let request = Array("GET http://\(scenario.origin.authority)/a HTTP/1.1\r\nHost: x\r\n\r\n".utf8)
+            let before = scenario.count(.connectionsClosed)
+            for _ in 0..<40 {
+                let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+                try #require(door.connect(client) == 0)
+                _ = send(client, request, request.count, Int32(MSG_NOSIGNAL))
+                close(client)
+            }
+            try await eventually("all have ended") { scenario.count(.connectionsClosed) == before + 40 }
+            #expect(lane.counts.requests == 0)
+        }
+    }
+
+    @Test(.enabled(if: geteuid() == 0 && access("/usr/bin/setpriv", X_OK) == 0))
+    func `another user's requests never reach the lane of root`() async throws {
+        try await Self.run { scenario in
+            let lane = Self.open(scenario)
+            let door = try await scenario.proxy.openDoor(of: lane, for: 0)
+            let before = scenario.count(.connectionsClosed)
+            let process = Process()
+            process.executableURL = URL(fileURLWithPath: "/usr/bin/setpriv")
+            process.arguments = [
+                "--reuid=12345", "--regid=12345", "--clear-groups", "bash", "-c",
+                """
+                for i in {1..100}; do
+                    exec 3<>/dev/tcp/127.0.0.1/\(door.port)
+                    printf 'GET http://\(scenario.origin.authority)/a HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n' >&3
+                    exec 3>&-
+                done
+                """,
+            ]
+            try await withCheckedThrowingContinuation { continuation in
+                process.terminationHandler = { _ in continuation.resume() }
+                do { try process.run() } catch { continuation.resume(throwing: error) }
+            }
+            #expect(process.terminationStatus == 0)
+            try await eventually("all have ended") { scenario.count(.connectionsClosed) == before + 100 }
+            #expect(lane.counts.requests == 0)
+        }
+    }
+
     @Test func `a client elsewhere that knows the name of a lane is not in it`() async throws {
         try await Self.run { scenario in
             try await scenario.reload { settings in

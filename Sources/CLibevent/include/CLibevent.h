@@ -5,6 +5,9 @@
 #include <sys/types.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <linux/inet_diag.h>
 #include <event2/event.h>
 #include <event2/dns.h>
 #include <event2/util.h>

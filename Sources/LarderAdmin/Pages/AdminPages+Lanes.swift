@@ -77,7 +77,8 @@ extension AdminPages {
         if case .replay = options.recordingUse { options.isOffline = true }
         let now = proxy.now
         if options.opensAll { _ = try await walkers.run { try proxy.interception.makeAuthority(now: now) } }
-        options.hasDoor = try parameters.flag("door") && user != nil
+        let reason = try parameters.flag("door") ? await proxy.doorObstacle() : nil
+        options.hasDoor = try parameters.flag("door") && user != nil && reason == nil
         if options.hasDoor, let user, proxy.lanes.isFull(for: user) { throw Problem.tooManyLanes }
         let lane = proxy.lanes.open(options, at: now)
         var door = JSONValue.null
@@ -90,7 +91,10 @@ extension AdminPages {
             }
         }
         return OwnResponse(
-            json: ["id": .string(lane.id), "user": .string("\(Lane.userPrefix)\(lane.token)"), "door": door])
+            json: [
+                "id": .string(lane.id), "user": .string("\(Lane.userPrefix)\(lane.token)"), "door": door,
+                "doorObstacle": reason.map { .string($0) } ?? .null,
+            ])
     }
 
     private static func recordingUse(

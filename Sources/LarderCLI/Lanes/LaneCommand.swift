@@ -123,7 +123,13 @@ extension Run {
     private func openLane(_ client: AdminClient) throws -> OpenLane? {
         let uses = [("record", record), ("replay", replay)].compactMap { name, value in value.map { (name, $0) } }
         do {
-            return try OpenLane(client, command: command[0], tunnels: tunnel, offline: offline, uses)
+            let lane = try OpenLane(client, command: command[0], tunnels: tunnel, offline: offline, uses)
+            if let obstacle = lane.doorObstacle, !quiet {
+                Terminal.writeError(
+                    "larder: programs that cannot send a user name to a proxy (Java's) are not in the lane, as the "
+                        + "daemon cannot tell whose connections are: \(obstacle)")
+            }
+            return lane
         } catch let failure as CommandFailure {
             let needsLane = offline || failOnMiss || report != nil || !uses.isEmpty
             guard !needsLane, (try? client.send(.get, "/-/ready", accept: "*/*")) != nil else { throw failure }
@@ -145,6 +151,8 @@ struct OpenLane {
     let user: String
     /// An address whose clients are all in the lane.
     let door: String?
+    /// Why the lane has no such address; nil if it has one, or none was asked for.
+    let doorObstacle: String?
 
     /// - Parameter hasDoor: whether the lane gets an address for clients that cannot be told its user.
     init(
@@ -162,6 +170,7 @@ struct OpenLane {
         self.id = id
         self.user = user
         door = answer["door"]?.string
+        doorObstacle = answer["doorObstacle"]?.string
     }
 
     /// The variables for a command, with its trusted certificates in files that are to be removed.

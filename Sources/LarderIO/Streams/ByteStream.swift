@@ -227,6 +227,15 @@ package final class ByteStream {
         return larder_peer_user(descriptor, &user) == 0 && user != .max ? user : nil
     }
 
+    /// True while a TCP connection is open on our side: the peer has not reset it. The addresses of a connection that was
+    /// reset may be those of a later one.
+    package var isConnected: Bool {
+        var state: UInt8 = 0
+        var length = socklen_t(1)
+        // The first byte is the state (linux/tcp_states.h): ESTABLISHED, or CLOSE_WAIT once the peer has ended its side.
+        return getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &state, &length) == 0 && (state == 1 || state == 8)
+    }
+
     /// The address of our own end.
     package var localAddress: SocketAddress { knownLocal ?? SocketAddress.of(descriptor, ask: getsockname) }
 

@@ -26,13 +26,14 @@ final class ClientConnections: LoopClients {
     private var listeners: [Listener] = []
     /// Listeners of lanes, by the lane's id.
     private var doors: [String: Listener] = [:]
-    /// Connections during their TLS handshake, or before their user is known.
+    /// Connections during their TLS handshake, or before their owner is known.
     private var handshakes: [Int: ByteStream] = [:]
     private var nextHandshake = 0
     /// Connections that are being sent a refusal.
     private var turnedAway = 0
     private static let turnedAwayLimit = 64
     private var exhaustion = RepeatedLines<IOError.Code>()
+    private var unknownOwners = RepeatedLines<IOError.Code>()
 
     init(_ context: LoopContext) {
         self.context = context
@@ -219,22 +220,41 @@ final class ClientConnections: LoopClients {
 
     func closeDoor(of lane: Lane) { doors.removeValue(forKey: lane.id)?.close() }
 
-    /// Other users of this machine can connect to the port, and are closed at once.
+    /// Other users of this machine can connect to the port, and are closed at once. The owner is determined once more
+    /// when the first request's head has been read: until then no request is acted on.
     private func acceptAtDoor(_ stream: ByteStream, _ lane: Lane, _ user: UInt32) {
         guard !lane.isOver, let place = try? admit(stream) else { return close(stream) }
         let number = listHandshake(stream)
-        let (client, ours) = (stream.peerAddress, stream.localAddress)
         context.spawn {
-            let owner = try? await self.context.proxy.walkers.run { SocketOwner.user(of: client, to: ours) }
-            guard self.end(number, stream, at: place, owner == user) else { return }
+            guard await self.end(number, stream, at: place, self.isOwned(stream, by: user)) else { return }
             let connection = DownstreamConnection(
                 stream: stream, client: self.client(on: stream, isAdminOnly: false).0, place: place, kind: nil,
                 clients: self)
-            connection.join(lane)
+            connection.join(lane, of: user)
             self.connections.insert(connection)
             self.serve(connection)
         }
     }
+
+    /// True if a process of `user` holds the other end of a connection from this machine. Where the kernel does not say
+    /// so, it is false.
+    func isOwned(_ stream: ByteStream, by user: UInt32) async -> Bool {
+        let (client, ours) = (stream.peerAddress, stream.localAddress)
+        do {
+            let owner = try await context.proxy.walkers.run { try SocketOwner.user(of: client, to: ours) }
+            // After a reset, another connection may have had these addresses when the kernel was asked.
+            return owner == user && stream.isConnected
+        } catch {
+            let code = (error as? IOError)?.code ?? .other
+            unknownOwners.logger(context.proxy.logger, about: code, at: context.loop.time.monotonic())?.warning(
+                "cannot tell who connects to the port of a lane, so its connections are refused",
+                metadata: ["error": "\(error)", "advice": "\(ClientConnections.ownerAdvice)"])
+            return false
+        }
+    }
+
+    private static let ownerAdvice: StaticString =
+        "allow the daemon netlink sockets (RestrictAddressFamilies=AF_NETLINK of its unit)"
 
     private func serve(_ connection: DownstreamConnection) {
         context.spawn {

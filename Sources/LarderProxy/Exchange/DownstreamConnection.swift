@@ -83,6 +83,7 @@ final class DownstreamConnection {
         do {
             while try await readHead() {
                 isIdle = false
+                guard await confirmOwner() else { break }
                 let goesOn = try await exchange.run()
                 isIdle = true
                 guard goesOn, !isRevoked, !context.isDraining || !buffer.isEmpty else { break }
@@ -128,8 +129,22 @@ final class DownstreamConnection {
     /// The lane of all requests, once the connection carries those for one https origin.
     private(set) var lane: Lane?
 
-    /// Assigns all requests of the connection to the lane.
-    func join(_ lane: Lane) { self.lane = lane }
+    /// The user who must own the other end when the first head has been read; nil if there is no such user, or the owner
+    /// was found to be this user.
+    private var expectedOwner: UInt32?
+
+    /// Assigns all requests of the connection to the lane, if a process of `owner` sends them.
+    func join(_ lane: Lane, of owner: UInt32) {
+        self.lane = lane
+        expectedOwner = owner
+    }
+
+    /// True unless the other end has another owner than the lane's user, or none.
+    private func confirmOwner() async -> Bool {
+        guard let owner = expectedOwner else { return true }
+        expectedOwner = nil
+        return await clients.isOwned(stream, by: owner)
+    }
 
     /// From here on the connection carries requests for one https origin.
     func enter(_ authority: Authority, lane: Lane?) {
