@@ -153,6 +153,30 @@ struct HTTPArchiveTests {
         #expect(try !files.remove("one"))
     }
 
+    @Test func `a folder of recordings that leads elsewhere, or that others can write to, is not used`() throws {
+        let (directory, elsewhere) = (FreshDirectory(), FreshDirectory())
+        let files = RecordingFiles(directory: directory.path)
+        let folder = directory.path + "/" + RecordingFiles.folder
+        let stranger = elsewhere.path + "/one.har"
+        #expect(close(creat(stranger, 0o600)) == 0 && close(creat(elsewhere.path + "/.new-1-2", 0o600)) == 0)
+        func expectRefusal() throws {
+            #expect(throws: RecordingFiles.Failure.self) { try files.names() }
+            #expect(throws: RecordingFiles.Failure.self) { try files.load("one") }
+            #expect(throws: RecordingFiles.Failure.self) { try files.save(Recording(name: "two", [Self.exchange])) }
+            #expect(throws: RecordingFiles.Failure.self) { try files.remove("one") }
+            files.removeDrafts()
+        }
+        #expect(symlink(elsewhere.path, folder) == 0)
+        try expectRefusal()
+        #expect(access(stranger, F_OK) == 0 && access(elsewhere.path + "/.new-1-2", F_OK) == 0)
+        #expect(access(elsewhere.path + "/two.har", F_OK) != 0)
+        #expect(unlink(folder) == 0 && mkdir(folder, 0o700) == 0 && chmod(folder, 0o777) == 0)
+        try expectRefusal()
+        #expect(chmod(folder, 0o700) == 0)
+        try files.save(Recording(name: "two", [Self.exchange]))
+        #expect(try files.names() == ["two"])
+    }
+
     @Test func `a recording without room on the disk is held, and says so`() throws {
         let directory = FreshDirectory()
         let folder = directory.path + "/" + RecordingFiles.folder
@@ -162,7 +186,7 @@ struct HTTPArchiveTests {
         let unsaved = try #require(throws: RecordingTable.Unsaved.self) { try table.save(recording) }
         #expect(try table.recording("one") === recording)
         let problem = try #require(Problem.notSaved(unsaved))
-        #expect(problem.status == 507 && problem.detail.contains("Not a directory"), "\(problem)")
+        #expect(problem.status == 507 && problem.detail.contains("not a directory"), "\(problem)")
         unlink(folder)
         #expect(try table.names() == ["one"])
         try table.save(recording)

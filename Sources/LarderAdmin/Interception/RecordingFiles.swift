@@ -29,6 +29,21 @@ struct RecordingFiles: RecordingKeeping {
     private var path: String { directory + "/" + RecordingFiles.folder }
     private func file(_ name: String) -> String { "\(path)/\(name)\(RecordingFiles.ending)" }
 
+    /// False if there is no folder yet. A symbolic link could lead to files of others; only the daemon's user can put one
+    /// in the place of the folder, as the store's directory belongs to that user.
+    private func hasFolder() throws -> Bool {
+        var status = stat()
+        guard lstat(path, &status) == 0 else {
+            if errno == ENOENT { return false }
+            throw Failure(path: path, code: errno)
+        }
+        guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(), status.st_mode & 0o022 == 0 else {
+            throw Failure(
+                path: path, reason: "it is not a directory of Larder's own, to which other users cannot write")
+        }
+        return true
+    }
+
     func names() throws -> [String] {
         try entries().compactMap { name in
             guard name.hasSuffix(RecordingFiles.ending) else { return nil }
@@ -38,10 +53,8 @@ struct RecordingFiles: RecordingKeeping {
     }
 
     private func entries() throws -> [String] {
-        guard let stream = opendir(path) else {
-            if errno == ENOENT { return [] }
-            throw Failure(path: path, code: errno)
-        }
+        guard try hasFolder() else { return [] }
+        guard let stream = opendir(path) else { throw Failure(path: path, code: errno) }
         defer { closedir(stream) }
         var names: [String] = []
         while let entry = readdir(stream) {
@@ -61,6 +74,7 @@ struct RecordingFiles: RecordingKeeping {
     }
 
     func load(_ name: String) throws -> Recording? {
+        guard try hasFolder() else { return nil }
         let path = file(name)
         let octets: [UInt8]
         do throws(BoundedFile.Failure) {
@@ -73,7 +87,7 @@ struct RecordingFiles: RecordingKeeping {
     }
 
     func save(_ recording: Recording) throws {
-        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw Failure(path: path, code: errno) }
+        guard try hasFolder() || mkdir(path, 0o700) == 0 else { throw Failure(path: path, code: errno) }
         let place = file(recording.name)
         let text = HTTPArchive.json(recording).description
         // A longer file would not be read again.
@@ -87,6 +101,7 @@ struct RecordingFiles: RecordingKeeping {
     }
 
     func remove(_ name: String) throws -> Bool {
+        guard try hasFolder() else { return false }
         if unlink(file(name)) == 0 { return true }
         guard errno == ENOENT else { throw Failure(path: file(name), code: errno) }
         return false
