@@ -35,14 +35,14 @@ package enum UnkeyedFields {
         "CF-Connecting-IP", "CF-Visitor", "Fastly-Client-IP", "Client-IP", "Forwarded-For", "Remote-User",
         "Client-Cert",
         "Client-Cert-Chain", "SSL-Client-Cert", "SSL-Client-Verify", "SSL-Client-Subject-DN", "X-Client-Cert",
-        "X-Client-DN", "X-Client-Verify", "X-ARR-ClientCert", "X-ARR-SSL", "X-Middleware-Subrequest", "Proxy",
-        "X-Matched-Path", "X-Invoke-Path", "X-Invoke-Query", "X-Invoke-Output", "X-HTTP-DestinationURL",
-        "X-WAP-Profile", "X-Sendfile-Type", "X-Accel-Mapping", "X-Accel-Internal", "X-Backend",
+        "X-Client-DN", "X-Client-Verify", "X-ARR-ClientCert", "X-ARR-SSL", "Proxy",
+        "X-Matched-Path", "X-HTTP-DestinationURL", "X-HTTP-Path-Override", "X-WAP-Profile", "X-Sendfile-Type",
+        "X-Backend", "Base-Url", "X-Base-Url", "Request-Uri", "X-Request-Uri", "Proxy-Host", "Proxy-Url", "X-Proxy-Url",
     ]
     /// Prefixes of further ones.
     private static let prefixes = [
-        "x-forwarded", "x-original-", "x-rewrite-", "x-remote-", "x-auth-request-", "x-ssl-", "x-envoy-",
-        "x-amzn-mtls-",
+        "x-forward", "x-original-", "x-override-", "x-rewrite-", "x-remote-", "x-auth-request-", "x-ssl-", "x-envoy-",
+        "x-amzn-mtls-", "x-accel-", "x-invoke-", "x-middleware-", "x-now-",
     ]
     /// Those of them that have a code.
     private static let registeredOverriding = FieldSet(overriding.filter { $0.registeredCode != 0 })

@@ -93,6 +93,9 @@ struct UnkeyedFieldsTests {
         "X-Forwarded-User", "X-Original-Method", "X-SSL-Client-Cert", "Remote_User", "X-Auth-Request-Email",
         "Client-Cert",
         "Content_Length", "Transfer_Encoding", "User_Agent", "X-Forwarded_Host", "X-Middleware-Subrequest",
+        "X-Now-Route-Matches", "X-Middleware-Prefetch", "X-Invoke-Status", "X-Invoke-Error", "X-Forward-Host",
+        "X-Forward-Proto", "X-Forward-For", "X-Forwarder-For", "X-Override-Url", "X-Override-Host", "Base-Url",
+        "X_Base_Url", "X-Accel-Redirect", "X-Accel-Mapping", "Request-Uri", "Proxy_Host", "X-Proxy-Url",
     ]) func `nor are their relatives, nor names that origins do not tell from those that were judged`(name: String) {
         var fields = Fields(lines: ["Accept: a", "\(name): evil", "X_Custom: b", "Proxy-Custom: c"])
         Self.drop(from: &fields)
