@@ -28,7 +28,7 @@ LarderHTTP/Messages/EntityTag.swift 7 0 15 positions stay below the count, which
 LarderHTTP/Messages/MediaType.swift 2 0 3 positions are found in the value
 LarderHTTP/Messages/RequestTarget.swift 1 0 3 positions are found in the target
 LarderHTTP/Messages/TargetURI+Normalisation.swift 33 10 25 lengths are at most lengthLimit, which fits 32 bits three times over; positions are compared with the count first
-LarderHTTP/Messages/TargetURI+Spelling.swift 23 0 11 positions stay below the counts, which are compared first
+LarderHTTP/Messages/TargetURI+Spelling.swift 28 0 16 positions stay below the counts, which are compared first
 LarderHTTP/Messages/TargetURI.swift 1 13 3 positions are those of its own parts
 LarderHTTP/Messages/URIHost.swift 38 5 23 a part of an address has at most three digits, a group four, a port five; positions stay below the count
 LarderRules/Fields/BoundedParsing.swift 4 0 1 the position stays below the count

@@ -3,7 +3,8 @@
 extension TargetURI {
     /// The URIs that origins may take this one for, itself included where it is plainly written: with `%2F`, `\` and
     /// `%5C` as slashes, no empty segments, no `.` or `..`, no parameters at the ends of segments, and characters
-    /// without their needless escapes (`/a//b;x`, `/a%2Fb`, `/a\b` for `/a/b`; `/%40me` for `/@me`).
+    /// without their needless escapes (`/a//b;x`, `/a%2Fb`, `/a\b` for `/a/b`; `/%40me` for `/@me`). Where characters
+    /// are encoded more than once (`/a%252Fb`), they are also decoded as often.
     ///
     /// Readers differ about where a parameter ends that contains an encoded slash, so there may be several.
     ///
@@ -13,12 +14,13 @@ extension TargetURI {
         let query = withBytes(of: pathRange.upperBound..<pathAndQueryRange.upperBound) { Array($0) }
         var paths: [[UInt8]] = []
         for start in Set([0, base.map { $0.pathRange.count - 1 } ?? 0]).sorted() where start <= pathRange.count {
-            for endsParameters in [true, false] {
-                let path = withBytes(of: pathRange) { path in
-                    Array(path[..<start])
-                        + PlainPath.octets(of: path[start...], codedSlashesEndParameters: endsParameters)
+            let (prefix, rest) = withBytes(of: pathRange) { (Array($0[..<start]), Array($0[start...])) }
+            let isEncodedTwice = TargetURI.isEncodedTwice(rest.span.bytes)
+            for rest in isEncodedTwice ? [rest, TargetURI.decodedRepeatedly(rest.span.bytes)] : [rest] {
+                for endsParameters in [true, false] {
+                    let path = prefix + PlainPath.octets(of: rest, codedSlashesEndParameters: endsParameters)
+                    if !paths.contains(path) { paths.append(path) }
                 }
-                if !paths.contains(path) { paths.append(path) }
             }
         }
         // Different paths may still be one in normal form.

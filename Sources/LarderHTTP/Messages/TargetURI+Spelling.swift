@@ -32,14 +32,20 @@ extension TargetURI {
         return (high << 4 | low, 3)
     }
 
-    /// Whether the path has a `..` that is not a segment of its own (RFC 3986 §3.3) but becomes one where slashes are
-    /// decoded, a backslash counts as one, or a segment ends at a parameter: `/a/..%2fb`, `/a%5C..`, `/a/..;x/b`.
+    /// True if the path has a `..` that is not a segment of its own (RFC 3986 §3.3) but becomes one where slashes are
+    /// decoded, a backslash counts as one, a segment ends at a parameter, or an origin decodes more than once:
+    /// `/a/..%2fb`, `/a%5C..`, `/a/..;x/b`, `/a/..%252fb`.
     package var hidesDotSegments: Bool {
         let path = storage.span.bytes.extracting(pathRange)
+        guard TargetURI.isEncodedTwice(path) else { return TargetURI.hidesDotSegments(path) }
+        return TargetURI.hidesDotSegments(TargetURI.decodedRepeatedly(path).span.bytes)
+    }
+
+    private static func hidesDotSegments(_ path: RawSpan) -> Bool {
         var index = 1
         while index + 1 < path.byteCount {
-            if path[index] == UInt8(ascii: "."), path[index + 1] == UInt8(ascii: "."),
-                TargetURI.mayBeginSegment(path, index), TargetURI.mayEndSegment(path, index + 2)
+            if path[index] == UInt8(ascii: "."), path[index + 1] == UInt8(ascii: "."), mayBeginSegment(path, index),
+                mayEndSegment(path, index + 2)
             {
                 return true
             }
@@ -60,5 +66,50 @@ extension TargetURI {
         guard index < path.byteCount else { return true }
         let octet = unescaped(path, at: index).octet
         return octet <= 0x20 || "/\\;?#".utf8.contains(octet)
+    }
+
+    // MARK: Characters that are encoded more than once
+
+    /// True if the path has an encoded percent sign, so that it changes where it is decoded once more.
+    static func isEncodedTwice(_ path: RawSpan) -> Bool {
+        var index = 0
+        while index + 2 < path.byteCount {
+            if path[index] == UInt8(ascii: "%"), path[index + 1] == UInt8(ascii: "2"),
+                path[index + 2] == UInt8(ascii: "5")
+            {
+                return true
+            }
+            index += 1
+        }
+        return false
+    }
+
+    /// The path in which no character is encoded more than once, and unreserved characters (RFC 3986 §2.3) are not encoded
+    /// at all: `/..%252F` becomes `/..%2F`, `/%25252e` becomes `/.`. Its time grows linearly with the path.
+    package static func decodedRepeatedly(_ path: RawSpan) -> [UInt8] {
+        var decoded: [UInt8] = []
+        decoded.reserveCapacity(path.byteCount)
+        for index in 0..<path.byteCount {
+            decoded.append(path[index])
+            while decodeEnd(of: &decoded) {}
+        }
+        return decoded
+    }
+
+    /// Decodes a triplet of an unreserved character, or `%25` before two hexadecimal digits, at the end of `path`.
+    /// False where there is neither.
+    private static func decodeEnd(of path: inout [UInt8]) -> Bool {
+        let count = path.count
+        guard count >= 3, let high = ASCII.hexValue(path[count - 2]), let low = ASCII.hexValue(path[count - 1])
+        else { return false }
+        if path[count - 3] == UInt8(ascii: "%") {
+            guard URICharacter.isUnreserved(high << 4 | low) else { return false }
+            path.removeLast(3)
+            path.append(high << 4 | low)
+            return true
+        }
+        guard count >= 5, path[(count - 5)..<(count - 2)].elementsEqual("%25".utf8) else { return false }
+        path.removeSubrange((count - 4)..<(count - 2))
+        return true
     }
 }

@@ -237,9 +237,19 @@ struct TargetURITests {
         ("/a/../b", false), ("/a/..b", false), ("/a..%2fb", false), ("/a/...%2fb", false), ("/a/.%2fb", false),
         ("/a;../b", false),
         ("/a%2fb", false), ("/..a%2f", false), ("/a?x=/..%2f", false), ("/", false), ("/a/..%41", false),
-        ("/%25..%2f", false),
+        ("/%25..%2f", false), ("/a/..%252fb", true), ("/a/..%252Fb", true), ("/a%255c..%255Cb", true),
+        ("/a/%252e%252e/b", true), ("/a/%252e.%2fb", true), ("/a/.%25252e%25252fb", true), ("/a/..%253bx/b", true),
+        ("/a/..%2500", true), ("/a/..%2523", true), ("/a/..%253F", true), ("/a/..%2509/b", true),
+        ("/a/..%25%32%66b", true), ("/a/..%25%2532fb", true), ("/a%25252F..", true), ("/%25%32%65%252e", true),
+        ("/a/..%25b", false), ("/a/..%2525b", false), ("/a/%252e/b", false), ("/a%252fb", false),
+        ("/a/...%252fb", false), ("/100%25../b", false), ("/a?x=/..%252f", false),
     ]) func `a hidden dot segment is seen`(path: String, isHidden: Bool) throws {
         #expect(try TargetURI("http://h" + path).hidesDotSegments == isHidden, "\(path)")
+    }
+
+    @Test func `decoding repeatedly takes each step of a nest once`() {
+        let nest = "/%" + String(repeating: "25", count: 20_000) + "2e%" + String(repeating: "25", count: 10_000) + "2F"
+        #expect(TargetURI.decodedRepeatedly(Array(nest.utf8).span.bytes) == Array("/.%2F".utf8))
     }
 
     @Test(arguments: [
@@ -248,6 +258,8 @@ struct TargetURITests {
         ("/a/..;/b", ["/b"]), ("/;/a", ["/a"]), ("/a/b", ["/a/b"]), ("/", ["/"]), ("/a?x=a//b;c", ["/a?x=a//b;c"]),
         ("/a.b/c%20d/", ["/a.b/c%20d/"]), ("/%40me", ["/@me"]), ("/a%3Ab%25", ["/a:b%25"]), ("/a*b", ["/a%2Ab"]),
         ("/;%2Fb/a", ["/b/a", "/a"]), ("/a;b%5Cc", ["/a/c", "/a"]),
+        ("/a%252Fb", ["/a%252Fb", "/a/b"]), ("/%25252561", ["/%25252561", "/a"]),
+        ("/a%255C%253Bx/b", ["/a%255C%253Bx/b", "/a/b"]), ("/a%25%32fb", ["/a%252fb", "/a/b"]),
     ]) func `one spelling stands for those that origins may take for the same`(path: String, plain: [String]) throws {
         let readings = try TargetURI("http://h:81" + path).readings(below: nil)
         #expect(readings.map(\.string) == plain.map { "http://h:81" + $0 }, "\(path)")
