@@ -11,6 +11,8 @@ final class OriginPool {
     private struct Waiting {
         let promise: Promise<Outcome>
         let request: UpstreamRequest
+        /// The instant at which the request gives up, in monotonic nanoseconds.
+        let deadline: Int64
         var timer: Timer?
     }
 
@@ -52,7 +54,11 @@ final class OriginPool {
     // MARK: Requests
 
     /// A connection for `request`: one from before that is still good, unless only a fresh one will do, or a new one.
-    func connection(for request: UpstreamRequest, freshOnly: Bool) async throws(UpstreamError) -> ConnectionLease {
+    ///
+    /// - Parameter deadline: the instant in monotonic nanoseconds at which the request gives up.
+    func connection(
+        for request: UpstreamRequest, until deadline: Int64, freshOnly: Bool
+    ) async throws(UpstreamError) -> ConnectionLease {
         guard !request.abort.isAborted else { throw .aborted }
         if !freshOnly {
             requests += 1
@@ -60,13 +66,20 @@ final class OriginPool {
         }
         let number = nextNumber()
         let promise = Promise<Outcome>()
-        waiting[number] = Waiting(promise: promise, request: request)
+        waiting[number] = Waiting(promise: promise, request: request, deadline: deadline)
         // Until it is answered, which removes both.
         request.abort.onAbort { [self] in withdraw(number, .aborted) }
         perform(
             machine.requested(
                 number, freshOnly: freshOnly, now: now, limits: limits,
                 fitness: { self.fitness($0, request) }))
+        // An attempt to connect has a deadline of its own, which is the earlier one as a rule.
+        let left = deadline - now
+        if left < settings.connectTimeout.wholeNanoseconds, waiting[number] != nil, waiting[number]?.timer == nil {
+            waiting[number]?.timer = loop.timerHere(after: .nanoseconds(max(left, 0))) { [self] in
+                withdraw(number, .silentWhileConnecting(origin))
+            }
+        }
         return try await promise.value().get()
     }
 
@@ -187,7 +200,8 @@ final class OriginPool {
             case .lease(let connection, let request): lease(connection, to: request)
             case .connect(let request): connect(for: request)
             case .wait(let request):
-                waiting[request]?.timer = loop.timerHere(after: settings.waitTimeout) { [self] in
+                let left = Duration.nanoseconds(max(0, (waiting[request]?.deadline ?? now) - now))
+                waiting[request]?.timer = loop.timerHere(after: min(settings.waitTimeout, left)) { [self] in
                     withdraw(request, .waitedTooLong(for: origin))
                 }
             case .refuse(let request): answer(request, .failure(.tooManyWait(for: origin)))

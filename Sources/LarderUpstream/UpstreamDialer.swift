@@ -50,7 +50,7 @@ final class UpstreamDialer {
         } catch {
             if stream.wasAskedForCertificate { settings.onCertificateRequest?(origin) }
             stream.close()
-            throw .connecting(error, to: "\(origin)")
+            throw error.code == .timedOut ? .silentHandshake(error, with: origin) : .connecting(error, to: "\(origin)")
         }
     }
 

@@ -11,6 +11,20 @@ extension UpstreamError {
         return UpstreamError(code, detail, advice: advice, cause: error)
     }
 
+    /// An origin that accepted the connection, but did not agree on TLS in the time to connect.
+    static func silentHandshake(_ error: IOError, with origin: Origin) -> UpstreamError {
+        UpstreamError(
+            .connectionTimeout, "\(origin) accepted the connection, but did not answer the TLS handshake in time.",
+            advice: "Check that the port is one for https, or raise `timeouts.connect`.", cause: error)
+    }
+
+    /// An origin to which no connection could be opened in the time for the whole request.
+    static func silentWhileConnecting(_ origin: Origin) -> UpstreamError {
+        UpstreamError(
+            .connectionTimeout, "No connection to \(origin) could be opened in the time that a request may take.",
+            advice: "Try again, or raise `timeouts.upstream`.")
+    }
+
     /// The host of an origin or authority.
     private static func host(in place: String) -> Substring {
         let authority = place.firstRange(of: "://").map { place[$0.upperBound...] } ?? place[...]

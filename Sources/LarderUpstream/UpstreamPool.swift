@@ -58,17 +58,20 @@ package final class UpstreamPool {
     /// Sends `request` and returns its final response, before its content is read.
     ///
     /// A request that failed on a reused connection, without a single octet of response, is sent once more on a new one
-    /// if it is idempotent and its content is at hand (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
+    /// if it is idempotent and its content is at hand (RFC 9110 §9.2.2, RFC 9112 §9.3.1). Waiting for a connection,
+    /// opening it and waiting for the response have one deadline together.
     ///
     /// - Throws: `UpstreamError`, or the error of the request's content or `onInterim`.
     package func send(_ request: UpstreamRequest) async throws -> UpstreamResponse {
         let pool = pool(for: Key(origin: request.origin, parent: request.parent, tls: request.tls))
-        let lease = try await pool.connection(for: request, freshOnly: false)
+        let deadline = request.responseDeadline ?? loop.time.monotonic().advanced(by: settings.silenceTimeout)
+        let lease = try await pool.connection(for: request, until: deadline, freshOnly: false)
         let response: UpstreamResponse
         do {
-            response = try await exchange(request, on: lease)
+            response = try await exchange(request, on: lease, until: deadline)
         } catch let error as UpstreamError where error.mayRetry && lease.isReused && request.isReplayable {
-            response = try await exchange(request, on: try await pool.connection(for: request, freshOnly: true))
+            let lease = try await pool.connection(for: request, until: deadline, freshOnly: true)
+            response = try await exchange(request, on: lease, until: deadline)
         }
         pool.noteAnswer(response.head.status)
         return response
@@ -99,11 +102,17 @@ package final class UpstreamPool {
         return try await promise.value().get()
     }
 
-    private func exchange(_ request: UpstreamRequest, on lease: ConnectionLease) async throws -> UpstreamResponse {
+    private func exchange(
+        _ request: UpstreamRequest, on lease: ConnectionLease, until deadline: Int64
+    ) async throws -> UpstreamResponse {
         let connection = lease.connection
         var sender: ContentSender?
         do {
-            connection.stream.setDeadline(after: settings.silenceTimeout)
+            if request.content.isStream {
+                connection.stream.setDeadline(after: settings.silenceTimeout)
+            } else {
+                connection.stream.setDeadline(at: deadline)
+            }
             let isSentApart = request.content.isLong
             try await connection.sendHead(request, withContent: !isSentApart)
             if case .octets(let content) = request.content, isSentApart {
@@ -117,8 +126,6 @@ package final class UpstreamPool {
                 sender?.start(on: loop, after: expectsContinue ? settings.continueTimeout : nil)
                 // There is nothing to be gained by waiting once the client has not.
                 if expectsContinue { request.whenContentIsAtHand? { [weak sender] in sender?.proceed() } }
-            } else {
-                connection.stream.setDeadline(after: settings.silenceTimeout)
             }
             return try await response(to: request, on: lease, sender: sender)
         } catch {

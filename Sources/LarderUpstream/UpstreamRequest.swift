@@ -21,6 +21,9 @@ package struct UpstreamRequest {
             }
         }
 
+        /// True for content that is read piece by piece while it is sent.
+        var isStream: Bool { if case .stream = self { true } else { false } }
+
         /// Whether an origin may answer before it has read all of what is sent at once.
         var isLong: Bool { if case .octets(let chunk) = self { chunk.count > 64 << 10 } else { false } }
     }
@@ -44,6 +47,9 @@ package struct UpstreamRequest {
     package var client = 0
     /// Whether its client has yet to send some of its content, and may let it wait.
     package var lacksContent = false
+    /// The instant, in monotonic nanoseconds, by which the response has to begin; nil for the time that an origin may be
+    /// silent, counted from when the request is sent.
+    package var responseDeadline: Int64?
     /// Called when a connection to the origin has been opened for it.
     package var whenConnected: (() -> Void)?
     package var onInterim: (ResponseHead) async throws -> Void = { _ in }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Larder
 import LarderHTTP
+import LarderIO
 import LarderProxy
 import LarderSettings
 import LarderTesting
@@ -33,6 +34,63 @@ struct RetryScenarios {
             let authorization = user.map { ["Authorization: Bearer \($0)"] } ?? []
             #expect(try await scene.get("/plea-\(status)-\(number)", authorization).status == status)
         }
+    }
+
+    private static func retrying(_ settings: inout Settings, within bound: Duration? = nil) {
+        settings.timeouts.upstream = .seconds(8)
+        var rule = RetryRule()
+        rule.within = bound
+        settings.services[0].configure { $0.decorate.retry = .set(rule) }
+    }
+
+    @Test(arguments: [nil, Duration.seconds(4)])
+    func `B-27 all attempts together take no longer than one may`(within bound: Duration?) async throws {
+        try await Self.run {
+            Self.retrying(&$0, within: bound)
+        } _: { scene in
+            let limit = bound ?? .seconds(8)
+            let client = try await scene.client()
+            try await client.get(scene.url("/a"))
+            let first = try await scene.origin.request()
+            let answer = try await scene.lettingTimePass(within: limit...limit * 2) { try await client.response() }
+            #expect(answer.status == 504)
+            #expect(scene.origin.seen.count == 1)
+            withExtendedLifetime(first) {}
+        }
+    }
+
+    @Test func `B-27 a further attempt has what is left of the time`() async throws {
+        try await Self.run {
+            Self.retrying(&$0)
+        } _: { scene in
+            let client = try await scene.client()
+            try await client.get(scene.url("/a"))
+            let first = try await scene.origin.request()
+            scene.advance(.seconds(4))
+            try await first.reply(503)
+            let answer = try await scene.lettingTimePass(within: .seconds(3)...Duration.seconds(7)) {
+                try await client.response()
+            }
+            #expect(answer.status == 504)
+            #expect(scene.origin.seen.count == 2)
+        }
+    }
+
+    @Test func `an https origin that accepts and says nothing has the time of any other`() async throws {
+        let silent = try ListeningSocket.tcp(.loopback(port: 0), count: 1)[0]
+        try await Scenario.run { settings, _ in
+            settings.timeouts.upstream = .seconds(2)
+            settings.add("api", at: "https://127.0.0.1:\(silent.address.port)/")
+        } _: { scene in
+            let client = try await scene.client()
+            try await client.get("https://127.0.0.1:\(silent.address.port)/a")
+            let answer = try await scene.lettingTimePass(within: .seconds(2)...Duration.seconds(8)) {
+                try await client.response()
+            }
+            #expect(answer.status == 504)
+            #expect(answer.text.contains("timeouts.upstream"), "\(answer.text)")
+        }
+        withExtendedLifetime(silent) {}
     }
 
     @Test func `HT-06 an origin that says when to come back is asked once, whoever wants what`() async throws {

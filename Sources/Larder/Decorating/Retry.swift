@@ -10,6 +10,9 @@ public struct RetryPolicy: Sendable {
     public var delay: Duration
     /// The longest wait.
     public var maximumDelay: Duration
+    /// How long attempts and waits may take together: a request whose next attempt could not begin before then ends with
+    /// the last failure.
+    public var within: Duration
     /// How much of a wait is left to chance, 0…1, so that clients do not come back in step.
     public var jitter: Double
     /// Whether requests are repeated whose effect may then happen twice (RFC 9110 §9.2.2).
@@ -18,12 +21,12 @@ public struct RetryPolicy: Sendable {
     /// Makes a policy; the defaults repeat twice within a second or so.
     public init(
         limit: Int = 2, delay: Duration = .milliseconds(200), maximumDelay: Duration = .seconds(10),
-        jitter: Double = 0.5,
-        repeatsNonIdempotent: Bool = false
+        within: Duration = .seconds(60), jitter: Double = 0.5, repeatsNonIdempotent: Bool = false
     ) {
         self.limit = limit
         self.delay = delay
         self.maximumDelay = maximumDelay
+        self.within = within
         self.jitter = jitter
         self.repeatsNonIdempotent = repeatsNonIdempotent
     }
@@ -71,9 +74,13 @@ private final class RetryDelegate: WrappingDelegate {
 
     var requestDescription: String { "\(first), retried" }
 
-    func startUnderlyingOperation(_ completion: RequestCompletion) { run(first, 0, completion) }
+    func startUnderlyingOperation(_ completion: RequestCompletion) {
+        run(first, 0, since: clock.now, completion)
+    }
 
-    private func run(_ request: Request, _ repetitions: Int, _ completion: RequestCompletion) {
+    private func run(
+        _ request: Request, _ repetitions: Int, since start: Timestamp, _ completion: RequestCompletion
+    ) {
         request.onCompletion { info in
             guard repetitions < self.policy.limit, case .failure(let error) = info.response, self.mayRepeat(error)
             else {
@@ -81,6 +88,7 @@ private final class RetryDelegate: WrappingDelegate {
             }
             let wait = self.policy.wait(
                 before: repetitions + 1, retryAfter: error.retryAfter, chance: Double.random(in: 0...1))
+            guard self.clock.now + wait < start + self.policy.within else { return completion.complete(info) }
             guard !self.status.withLock(\.isCancelled) else { return }
             let action = self.clock.schedule(after: wait) {
                 let next = request.repeated()
@@ -88,7 +96,7 @@ private final class RetryDelegate: WrappingDelegate {
                     status.active = next
                     return !status.isCancelled
                 }
-                if isWanted { self.run(next, repetitions + 1, completion) }
+                if isWanted { self.run(next, repetitions + 1, since: start, completion) }
             }
             let isWanted = self.status.withLock { status in
                 status.wait = action

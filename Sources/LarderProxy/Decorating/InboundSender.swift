@@ -103,7 +103,11 @@ final class InboundSender {
     ) async throws -> UpstreamResponse {
         guard let decorators, decorators.changesRequests else { return try await sendOnce(request, content) }
         if let delay = decorators.delay { try await wait(delay, request) }
-        if decorators.retry != nil { service.retryBudget.earn() }
+        if let retry = decorators.retry {
+            service.retryBudget.earn()
+            let bound = retry.within ?? context.configuration.upstreamSettings.silenceTimeout
+            request.responseDeadline = context.loop.time.monotonic().advanced(by: bound)
+        }
         var attempt = 1
         while true {
             let outcome = await attemptOnce(request, content)
@@ -176,10 +180,11 @@ final class InboundSender {
             retryAfter = RetryAfter.delay(response.head.fields, now: context.now())
         case .failure(let error): cause = (error as? UpstreamError).flatMap(RetryCause.init)
         }
+        let left = request.responseDeadline.map { $0 - context.loop.time.monotonic() } ?? 0
         let decision = RetryDecision.decide(
             decorators.retry, cause: cause, attempt: attempt, method: request.head.method,
             isRepeatable: isRepeatable, retryAfter: retryAfter, chance: Double.random(in: 0...1),
-            budget: service.retryBudget.spend)
+            left: .nanoseconds(left), budget: service.retryBudget.spend)
         switch decision {
         case .repeatAfter(let pause):
             context.proxy.logger.debug(

@@ -64,10 +64,13 @@ extension ExchangeStep {
     /// record has those that the client got.
     ///
     /// The octets behind the client's head are sent first, and `early`, which the other side sent behind its own.
-    func relayOctets(to upstream: ByteStream, early: [UInt8]) async -> Int {
+    ///
+    /// - Parameter patience: how long both sides may be silent before one of them has sent a byte; nil for the idle time.
+    func relayOctets(to upstream: ByteStream, early: [UInt8], patience: Duration? = nil) async -> Int {
         connection.isRelay = true
+        let idle = context.configuration.settings.timeouts.tunnelIdle
         let relay = TunnelRelay(
-            client: stream, upstream: upstream, idle: context.configuration.settings.timeouts.tunnelIdle,
+            client: stream, upstream: upstream, idle: idle, patience: patience ?? idle,
             counters: context.counters, buffers: context.buffers)
         var sent = Array(connection.buffer.readable)
         connection.buffer.consume(sent.count)

@@ -65,6 +65,7 @@ struct ConnectAnswer: ExchangeStep {
             upstream.close()
             throw error
         }
-        return await relayOctets(to: upstream, early: [])
+        return await relayOctets(
+            to: upstream, early: [], patience: context.configuration.settings.timeouts.head)
     }
 }

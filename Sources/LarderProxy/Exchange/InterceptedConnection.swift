@@ -122,7 +122,8 @@ struct InterceptedConnection: ExchangeStep {
             // The tunnel was announced to the client; only the end of the connection can tell it that there is none.
             // One that has ended its side is still to be answered.
             guard let upstream = try? await tunnel.connect(watchingClient: false) else { return 0 }
-            return await relayOctets(to: upstream, early: [])
+            return await relayOctets(
+                to: upstream, early: [], patience: context.configuration.settings.timeouts.head)
         }
     }
 }

@@ -6,7 +6,10 @@ import LarderIO
 final class TunnelRelay {
     private let client: ByteStream
     private let upstream: ByteStream
+    /// How long both sides may be silent.
     private let idle: Duration
+    /// How long both sides may be silent before one of them has sent a byte.
+    private let patience: Duration
     private let counters: LoopCounters
     private let buffers: BufferPool
     private static let bufferSize = 64 << 10
@@ -21,10 +24,14 @@ final class TunnelRelay {
     private var isBroken = false
     private var whenDone: UnsafeContinuation<Void, Never>?
 
-    init(client: ByteStream, upstream: ByteStream, idle: Duration, counters: LoopCounters, buffers: BufferPool) {
+    init(
+        client: ByteStream, upstream: ByteStream, idle: Duration, patience: Duration, counters: LoopCounters,
+        buffers: BufferPool
+    ) {
         self.client = client
         self.upstream = upstream
         self.idle = idle
+        self.patience = min(patience, idle)
         self.counters = counters
         self.buffers = buffers
         client.partner = upstream
@@ -53,8 +60,9 @@ final class TunnelRelay {
 
     /// Traffic in either direction keeps both alive.
     private func keepAlive() {
-        client.setIdleDeadline(after: idle)
-        upstream.setIdleDeadline(after: idle)
+        let hasBegun = sentUpstream > 0 || sentToClient > 0
+        client.setIdleDeadline(after: hasBegun ? idle : patience)
+        upstream.setIdleDeadline(after: hasBegun ? idle : patience)
     }
 
     /// Relays one direction until its end, which is relayed too; a broken side breaks the other, as what came of it would
@@ -71,9 +79,9 @@ final class TunnelRelay {
                 keepAlive()
                 let count = try await source.read(into: buffer)
                 guard count > 0 else { break }
+                add(count)
                 keepAlive()
                 counters.add(.tunnelled, count)
-                add(count)
                 do throws(IOError) {
                     try await target.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
                 } catch  where error.code != .timedOut {

@@ -33,6 +33,13 @@ extension SettingsCatalogue {
         Setting(
             "maxBackoff", \.maxBackoff, .duration(.milliseconds(1)...Duration.seconds(300)), "The longest wait."),
         Setting(
+            "within", \.within, .duration(.milliseconds(10)...Duration.seconds(86_400)),
+            initially: "`timeouts.upstream`",
+            """
+            How long all attempts and waits may take together, until the response begins. What is left of it bounds each \
+            attempt.
+            """),
+        Setting(
             "on", \.on, .list(of: .retryCause, count: 1...50), initially: "`[unreachable, 502, 503, 504]`",
             "The reasons to repeat a request: statuses from 400 to 599, and `unreachable`, when no response came."),
     ])
@@ -63,8 +70,8 @@ extension SettingsCatalogue {
         Setting(
             "decorate.retry", \.decorate.retry,
             SettingKind.section(
-                "map of attempts, backoff, maxBackoff and on", retry,
-                expected: "a map with `attempts`, `backoff`, `maxBackoff` and `on`"
+                "map of attempts, backoff, maxBackoff, within and on", retry,
+                expected: "a map with `attempts`, `backoff`, `maxBackoff`, `within` and `on`"
             ).revocable,
             initially: "none", inside: retry.descriptions,
             """

@@ -170,7 +170,8 @@ package enum SettingsCatalogue {
         return [
             Setting(
                 "timeouts.head", \.timeouts.head, .duration(range),
-                "How long a client may take to send a request head, from its first octet to its last."),
+                "How long a client may take to send a request head, from its first octet to its last; and how long a "
+                    + "tunnel may be silent before either side has sent a byte."),
             Setting(
                 "timeouts.idle", \.timeouts.idle, .duration(range),
                 "How long a client connection is kept between requests."),
@@ -183,11 +184,13 @@ package enum SettingsCatalogue {
                 "How long a client may refuse to take what it is sent."),
             Setting(
                 "timeouts.connect", \.timeouts.connect, .duration(range),
-                "How long reaching an origin may take: name resolution, connection and TLS handshake together."),
+                "How long reaching an origin may take: name resolution, connection and TLS handshake together. "
+                    + "Never longer than `timeouts.upstream`."),
             Setting(
                 "timeouts.upstream", \.timeouts.upstream, .duration(range),
-                "How long an origin may be silent, before its response or in the middle of it. An interim response counts as a "
-                    + "sign of life, and 32 of them are accepted for a request."),
+                "How long an origin may be silent, before its response or in the middle of it. Before its "
+                    + "response, that includes the time to reach it. An interim response counts as a sign of life, and "
+                    + "32 of them are accepted for a request."),
             Setting(
                 "timeouts.upstreamIdle", \.timeouts.upstreamIdle, .duration(range),
                 "How long an unused connection to an origin is kept."),

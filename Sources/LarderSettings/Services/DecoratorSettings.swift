@@ -51,6 +51,8 @@ package struct RetryRule: Sendable, Equatable {
     /// The wait before the second attempt; each further one is twice as long.
     package var backoff = Duration.milliseconds(200)
     package var maxBackoff = Duration.seconds(10)
+    /// How long all attempts together may take; nil for the time that an origin may be silent.
+    package var within: Duration?
     package var on: [RetryCause] = [.unreachable, .status(502), .status(503), .status(504)]
 
     package init() {}

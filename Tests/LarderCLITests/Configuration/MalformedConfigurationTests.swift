@@ -303,7 +303,7 @@ struct MalformedConfigurationTests {
         Mistake(
             label: "a retry that is a word", yaml: block("decorate: { retry: never }"), line: 5, column: 28,
             setting: "services.a.configure[0].decorate.retry", found: "`never`",
-            expected: "a map with `attempts`, `backoff`, `maxBackoff` and `on`, or `none`"),
+            expected: "a map with `attempts`, `backoff`, `maxBackoff`, `within` and `on`, or `none`"),
         Mistake(
             label: "a refresh without a place to go", yaml: block("decorate: { refreshToken: { store: { t: /t } } }"),
             line: 5, column: 35, setting: "services.a.configure[0].decorate.refreshToken",

@@ -236,7 +236,7 @@ struct SettingsCatalogueTests {
                 decorate:
                   deny: { status: 451, message: "not here" }
                   delay: 2 s
-                  retry: { attempts: 5, backoff: 1 s, maxBackoff: 20 s, on: [429, unreachable] }
+                  retry: { attempts: 5, backoff: 1 s, maxBackoff: 20 s, within: 30 s, on: [429, unreachable] }
                   refreshToken:
                     onStatus: [401, 403]
                     url: https://login.test/token

@@ -16,6 +16,7 @@ struct RetryDecisionTests {
         var isRepeatable = true
         var retryAfter: Duration?
         var chance = 0.0
+        var left = Duration.seconds(60)
         var hasBudget = true
         let decision: RetryDecision
     }
@@ -39,13 +40,17 @@ struct RetryDecisionTests {
         Row(
             testDescription: "content that is gone", method: .put, isRepeatable: false,
             decision: .giveUp(.contentNotKept)),
+        Row(testDescription: "no time for the wait", left: .milliseconds(200), decision: .giveUp(.timeUsed)),
+        Row(
+            testDescription: "no time for the origin's wish", retryAfter: .seconds(3), left: .seconds(2),
+            decision: .giveUp(.timeUsed)),
         Row(testDescription: "no budget", hasBudget: false, decision: .giveUp(.budgetUsed)),
     ]
 
     @Test(arguments: rows) func `B-27 repetition is decided by what became of a request`(_ row: Row) {
         let decision = RetryDecision.decide(
             row.rule, cause: row.cause, attempt: row.attempt, method: row.method, isRepeatable: row.isRepeatable,
-            retryAfter: row.retryAfter, chance: row.chance, budget: { row.hasBudget })
+            retryAfter: row.retryAfter, chance: row.chance, left: row.left, budget: { row.hasBudget })
         #expect(decision == row.decision)
     }
 

@@ -30,7 +30,7 @@ struct TunnelRelayTests {
             self.origin = try stream(origin)
             relay = TunnelRelay(
                 client: try stream(nearClient), upstream: try stream(nearOrigin), idle: TunnelRelayTests.idle,
-                counters: LoopCounters(), buffers: BufferPool())
+                patience: TunnelRelayTests.idle, counters: LoopCounters(), buffers: BufferPool())
             loop.startHere {
                 await self.relay.run(on: self.loop)
                 self.hasEnded = true

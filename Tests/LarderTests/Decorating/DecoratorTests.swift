@@ -271,6 +271,19 @@ struct DecoratorTests {
         #expect(fixture.transport.sent.count == 3)
     }
 
+    @Test func `B-27 all attempts have one bound together`() async {
+        fixture.service.configure {
+            $0.retry(RetryPolicy(limit: 9, delay: .seconds(10), within: .seconds(15), jitter: 0))
+        }
+        fixture.reply("a", StubReply(503), StubReply(504), .text("x"))
+        let request = resource.request(.get)
+        while fixture.clock.scheduledCount == 0 { await Task.yield() }
+        fixture.clock.advance(by: .seconds(10))
+        // Another wait of ten seconds would end too late.
+        #expect(await request.response().response.error?.status == 504)
+        #expect(fixture.transport.sent.count == 2)
+    }
+
     @Test func `B-27 a clock may run what is due at once`() async {
         struct Hasty: ModelClock {
             var now: Timestamp { Timestamp(seconds: 1_000) }
