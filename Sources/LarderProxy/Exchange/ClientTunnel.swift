@@ -10,7 +10,16 @@ import LarderUpstream
 /// A tunnel from a client to an authority, uninspected (RFC 9110 §9.3.6). Confined to its loop.
 struct ClientTunnel: ExchangeStep {
     let exchange: Exchange
-    let key: RetreatTable.Key
+    private(set) var key: RetreatTable.Key
+
+    /// The same tunnel, with the user of this machine who owns the client's end in its key.
+    func identified() async -> ClientTunnel {
+        guard request.lane == nil, stream.peerAddress.isLoopback else { return self }
+        let (client, ours) = (stream.peerAddress, stream.localAddress)
+        var tunnel = self
+        tunnel.key.owner = try? await context.proxy.walkers.run { try SocketOwner.user(of: client, to: ours) }
+        return tunnel
+    }
 
     /// Whether tunnels are not made at present.
     var isOffline: Bool {

@@ -20,7 +20,7 @@ struct ConnectAnswer: ExchangeStep {
             exchange: exchange,
             key: RetreatTable.Key(
                 client: exchange.stream.peerAddress.host, agent: request.head.fields[.userAgent] ?? "",
-                lane: request.lane?.id ?? "", authority: authority))
+                lane: request.lane?.id ?? "", authority: authority, user: request.principal.name))
     }
 
     func run() async throws {
@@ -29,12 +29,13 @@ struct ConnectAnswer: ExchangeStep {
         case .tunnel(let reason): try await tunnel(because: reason)
         case .open where stream.isSecure: try await tunnel(because: .overTLS)
         case .open:
+            let identified = await tunnel.identified()
             let now = context.loop.time.monotonic()
-            if let reason = context.proxy.interception.exception(for: tunnel.key, now: now) {
+            if let reason = context.proxy.interception.exception(for: identified.key, now: now) {
                 try await tunnel(because: reason)
             } else {
                 guard request.content == nil else { throw ConnectAnswer.hasContent }
-                try await InterceptedConnection(tunnel: tunnel).open()
+                try await InterceptedConnection(tunnel: identified).open()
             }
         }
     }

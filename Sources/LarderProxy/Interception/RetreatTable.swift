@@ -8,7 +8,8 @@ import LarderIO
 /// A client shows this by an alert, or by closing the connection during the handshake; as that happens for other
 /// reasons too, it counts the second time. Bounded: the entries that end first are dropped.
 package struct RetreatTable: Sendable {
-    /// Client and host. Programs on one machine are distinguished by their `User-Agent`.
+    /// Client and host. Programs of one user on one machine are distinguished by their `User-Agent`. Each user has entries
+    /// of its own, so that no user can end interception for another.
     package struct Key: Hashable, Sendable {
         package let client: String
         /// `User-Agent` of the CONNECT request; empty without one.
@@ -16,9 +17,18 @@ package struct RetreatTable: Sendable {
         /// The lane that the client is in; empty without one.
         package let lane: String
         package let authority: Authority
+        /// The name among `access.users`; nil without one.
+        package let user: String?
+        /// The user of this machine who owns the connection, where it is known and the client is in no lane.
+        package var owner: UInt32?
 
-        package init(client: String, agent: String, lane: String = "", authority: Authority) {
+        package init(
+            client: String, agent: String, lane: String = "", authority: Authority, user: String? = nil,
+            owner: UInt32? = nil
+        ) {
             self.client = client
+            self.user = user
+            self.owner = owner
             self.lane = lane
             self.agent = String(agent.unicodeScalars.prefix(80))
             self.authority = authority
