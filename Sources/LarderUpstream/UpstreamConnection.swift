@@ -165,6 +165,9 @@ final class UpstreamConnection {
             let input = try await receive(limit: UpstreamConnection.headReadLimit)
             guard input.count > 0 else { throw IOError(.connectionReset, operation: "read a response head") }
             try checkIsAnswer()
+            if exchanges == 1, partial.isEmpty, HTTP2Octets.areSettings(input) {
+                throw UpstreamError.http2Only("\(origin)", .protocolError)
+            }
             if partial.isEmpty, case .complete(let consumed) = try parser.parse(input.bytes, into: &head) {
                 keep(UnsafeRawBufferPointer(rebasing: input[consumed...]))
                 return head

@@ -45,13 +45,18 @@ final class UpstreamDialer {
         do throws(IOError) {
             stream.setDeadline(at: deadline)
             try await stream.startTLS(client: settings.tls, serverName: settings.serverName ?? origin.serverName)
-            if stream.wasAskedForCertificate { settings.onCertificateRequest?(origin) }
+            if stream.wasAskedForCertificate { noteCertificateRequest(of: origin, settings) }
             return stream
         } catch {
-            if stream.wasAskedForCertificate { settings.onCertificateRequest?(origin) }
+            if stream.wasAskedForCertificate { noteCertificateRequest(of: origin, settings) }
             stream.close()
+            if error.isProtocolRefusal { throw .http2Only("\(origin)", .tlsProtocol, cause: error) }
             throw error.code == .timedOut ? .silentHandshake(error, with: origin) : .connecting(error, to: "\(origin)")
         }
+    }
+
+    private func noteCertificateRequest(of origin: Origin, _ settings: UpstreamSettings) {
+        settings.onObstacle?(origin, .asksForCertificate, time.monotonic())
     }
 
     /// Opens a connection for a tunnel to `authority`; its first octet is the other end's.

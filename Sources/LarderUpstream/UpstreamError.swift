@@ -54,6 +54,8 @@ package struct UpstreamError: Error, Sendable {
     package let cause: (any Error)?
     /// Set when the request was held back rather than sent.
     package var hold: OriginHold?
+    /// True if the origin cannot be asked in HTTP/1.1.
+    package private(set) var isHTTP2Only = false
     /// Whether the origin had yet to get the request's content, which the client had not sent.
     var isForWantOfContent = false
 
@@ -80,6 +82,19 @@ package struct UpstreamError: Error, Sendable {
         self.advice = advice
         self.mayRetry = mayRetry
         self.cause = cause
+    }
+}
+
+extension UpstreamError {
+    /// An origin that refuses HTTP/1.1, or answers it with frames of HTTP/2.
+    static func http2Only(_ place: String, _ code: Code, cause: (any Error)? = nil) -> UpstreamError {
+        var error = UpstreamError(
+            code, "\(place) speaks HTTP/2 only.",
+            advice:
+                "Larder asks origins in HTTP/1.1. Its clients reach this origin through a tunnel: in a lane, and where "
+                + "https is intercepted, it is tunnelled from now on, so repeat the request there.", cause: cause)
+        error.isHTTP2Only = true
+        return error
     }
 }
 

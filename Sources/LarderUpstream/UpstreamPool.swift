@@ -65,16 +65,21 @@ package final class UpstreamPool {
     package func send(_ request: UpstreamRequest) async throws -> UpstreamResponse {
         let pool = pool(for: Key(origin: request.origin, parent: request.parent, tls: request.tls))
         let deadline = request.responseDeadline ?? loop.time.monotonic().advanced(by: settings.silenceTimeout)
-        let lease = try await pool.connection(for: request, until: deadline, freshOnly: false)
-        let response: UpstreamResponse
         do {
-            response = try await exchange(request, on: lease, until: deadline)
-        } catch let error as UpstreamError where error.mayRetry && lease.isReused && request.isReplayable {
-            let lease = try await pool.connection(for: request, until: deadline, freshOnly: true)
-            response = try await exchange(request, on: lease, until: deadline)
+            let lease = try await pool.connection(for: request, until: deadline, freshOnly: false)
+            let response: UpstreamResponse
+            do {
+                response = try await exchange(request, on: lease, until: deadline)
+            } catch let error as UpstreamError where error.mayRetry && lease.isReused && request.isReplayable {
+                let lease = try await pool.connection(for: request, until: deadline, freshOnly: true)
+                response = try await exchange(request, on: lease, until: deadline)
+            }
+            pool.noteAnswer(response.head.status)
+            return response
+        } catch let error as UpstreamError where error.isHTTP2Only {
+            settings.onObstacle?(request.origin, .speaksHTTP2Only, loop.time.monotonic())
+            throw error
         }
-        pool.noteAnswer(response.head.status)
-        return response
     }
 
     /// Opens a connection for a tunnel: to `authority`, or through the parent.

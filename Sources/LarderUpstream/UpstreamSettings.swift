@@ -33,8 +33,8 @@ package struct UpstreamSettings: Sendable {
     package var tls: TLSClientContext
     /// The name that origins must prove, where it is not the one in their URLs.
     package var serverName: String?
-    /// Called with origins that ask for a client certificate.
-    package var onCertificateRequest: (@Sendable (Origin) -> Void)?
+    /// Called with origins that only clients themselves can speak to, and the monotonic time in nanoseconds.
+    package var onObstacle: (@Sendable (Origin, OriginObstacle, Int64) -> Void)?
 
     package init(tls: TLSClientContext) { self.tls = tls }
 
@@ -52,6 +52,14 @@ package struct UpstreamSettings: Sendable {
             connections: max(connectionLimit, 1), idle: idleLimit, waiters: waiterLimit,
             idleTime: idleTimeout.wholeNanoseconds, restTime: restTime.wholeNanoseconds)
     }
+}
+
+/// A property of an https origin for which Larder cannot take the place of its clients.
+package enum OriginObstacle: Sendable {
+    /// It asks for a client certificate, which only the client has.
+    case asksForCertificate
+    /// It refuses HTTP/1.1 by ALPN (RFC 7301), or answers it with frames of HTTP/2.
+    case speaksHTTP2Only
 }
 
 /// The TLS options for the origin of one service. Connections are shared by requests with the same options.

@@ -15,12 +15,13 @@ import Testing
 struct InterceptionScenarios {
     /// Runs a scenario whose origin speaks TLS, and whose daemon opens what leads there.
     static func run(
-        names: String = "IP:127.0.0.1", _ configure: @escaping (inout Settings, ScriptedOrigin) -> Void = { _, _ in },
+        names: String = "IP:127.0.0.1", protocols: [String] = ["http/1.1"],
+        _ configure: @escaping (inout Settings, ScriptedOrigin) -> Void = { _, _ in },
         _ body: (Scenario) async throws -> Void
     ) async throws {
         let authority = TestAuthority()
         let identity = authority.identity(names)
-        let context = try identity.serverContext()
+        let context = try identity.serverContext(protocols)
         let file = FreshDirectory()
         let path = file.path + "/authority.pem"
         try write(authority.pem, to: path)
@@ -320,12 +321,112 @@ struct InterceptionScenarios {
         }
     }
 
+    @Test(arguments: [("ben", nil), (nil, 1), (nil, 2)] as [(String?, UInt32?)])
+    func `a refusal is for one user`(name: String?, owner: UInt32?) throws {
+        var table = RetreatTable()
+        let authority = try Authority("api.test:443", defaultPort: 443)
+        func key(_ user: String?, _ owner: UInt32?) -> RetreatTable.Key {
+            RetreatTable.Key(
+                client: "127.0.0.1", agent: "curl/8", lane: "", authority: authority, user: user, owner: owner)
+        }
+        #expect(table.failed(.refusal, of: key("anna", 3), now: 0, for: .seconds(60)))
+        #expect(table.isRetreat(key("anna", 3), now: 1))
+        #expect(!table.isRetreat(key(name, owner), now: 1))
+    }
+
+    @Test func `the owner of a client on this machine is part of what it refuses`() async throws {
+        try await Self.run { scenario in
+            let stranger = try TLSClientContext(trustsSystem: false, authorities: TestAuthority().pem)
+            await #expect(throws: IOError.self) { try await scenario.tunnel(trusting: stranger) }
+            try await eventually("the refusal is noted") {
+                !scenario.proxy.interception.retreats(now: scenario.proxy.monotonicNow).isEmpty
+            }
+            let known = await scenario.proxy.doorObstacle() == nil ? geteuid() : nil
+            let retreats = scenario.proxy.interception.retreats(now: scenario.proxy.monotonicNow)
+            #expect(retreats.map(\.key.owner) == [known])
+        }
+    }
+
+    // MARK: HTTP/2
+
+    @Test func `an origin that refuses HTTP/1.1 is tunnelled from the next connection on`() async throws {
+        try await Self.run(protocols: ["h2"]) { scenario in
+            let trust = try Self.trust(scenario)
+            let client = try await scenario.tunnel(trusting: trust)
+            let answer = try await Self.get(client, scenario, "/a")
+            #expect(answer.status == 502)
+            #expect(answer.text.contains("speaks HTTP/2 only"), "\(answer.text)")
+            #expect(answer["connection"] == "close")
+            #expect(try await client.end() == .closed)
+            // A handshake with the origin itself, whose authority the client does not trust.
+            await #expect(throws: IOError.self) { try await scenario.tunnel(trusting: trust) }
+            let line = try #require(scenario.proxy.interception.tunnels.first)
+            #expect(line.reason == .originHTTP2)
+            #expect(line.reason.words == "the origin speaks HTTP/2 only")
+            // After a while it is asked again.
+            scenario.advance(.seconds(3_601))
+            let later = try await scenario.tunnel(trusting: trust)
+            #expect(try await Self.get(later, scenario, "/a").status == 502)
+        }
+    }
+
+    @Test func `an origin that answers with frames of HTTP/2 is tunnelled from the next connection on`() async throws {
+        try await Self.run { scenario in
+            scenario.origin.answer { _ in
+                String(decoding: [0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 100] as [UInt8], as: UTF8.self)
+            }
+            let trust = try Self.trust(scenario)
+            let client = try await scenario.tunnel(trusting: trust)
+            let answer = try await Self.get(client, scenario, "/a")
+            #expect(answer.status == 502)
+            #expect(answer.text.contains("speaks HTTP/2 only"), "\(answer.text)")
+            await #expect(throws: IOError.self) { try await scenario.tunnel(trusting: trust) }
+            #expect(scenario.proxy.interception.tunnels.map(\.reason) == [.originHTTP2])
+        }
+    }
+
+    @Test func `a client that offers HTTP/2 alone is called that, and passes unseen`() async throws {
+        try await Self.run { scenario in
+            let trust = try Self.trust(scenario, ["h2"])
+            await #expect(throws: IOError.self) { try await scenario.tunnel(trusting: trust) }
+            #expect(scenario.proxy.interception.tunnels.map(\.reason) == [.clientHTTP2])
+        }
+    }
+
+    // MARK: Silence
+
+    @Test(arguments: [true, false])
+    func `a tunnel in which neither side speaks ends with the time for a head`(isIntercepted: Bool) async throws {
+        try await Self.run { settings, _ in
+            settings.timeouts.head = .seconds(3)
+            if !isIntercepted { settings.intercept.hosts = [HostPattern(host: "other.test")] }
+        } _: { scenario in
+            let plain = try await PlainPeer.start()
+            let client = try await scenario.tunnel(to: plain.authority)
+            try await scenario.lettingTimePass(within: .seconds(3)...Duration.seconds(12)) {
+                #expect(try await client.end() == .closed)
+            }
+            // One that has begun may be idle for longer.
+            let talker = try await scenario.tunnel(to: plain.authority)
+            try await talker.write("hello")
+            #expect(try await talker.text(5) == "hello")
+            scenario.advance(.seconds(60))
+            await scenario.proxy.settle()
+            try await talker.write("again")
+            #expect(try await talker.text(5) == "again")
+            await talker.close()
+            withExtendedLifetime(plain) {}
+        }
+    }
+
     @Test func `an origin that asked for a certificate is tried again after a reload`() async throws {
         try await Self.run { scenario in
             scenario.origin.answer(Self.fresh)
             let interception = scenario.proxy.interception
             let authority = try Authority(scenario.origin.authority, defaultPort: 443)
-            interception.noteRequest(by: Origin(scheme: .https, host: "127.0.0.1", port: scenario.origin.port))
+            interception.note(
+                .asksForCertificate, of: Origin(scheme: .https, host: "127.0.0.1", port: scenario.origin.port), now: 0,
+                for: .zero)
             let key = RetreatTable.Key(
                 client: "127.0.0.1", agent: "", lane: "", authority: authority)
             #expect(interception.exception(for: key, now: scenario.proxy.monotonicNow) == .clientCertificate)

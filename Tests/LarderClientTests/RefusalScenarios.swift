@@ -17,6 +17,20 @@ struct RefusalScenarios {
         var testDescription: String { name }
     }
 
+    /// SETTINGS, and GOAWAY with HTTP_1_1_REQUIRED (RFC 9113 §7) and a text.
+    @Test func `HTTP/2 with prior knowledge is refused in HTTP/2`() async throws {
+        try await Scenario.run { (scene) async throws in
+            let client = try await scene.client()
+            try await client.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+            let answer = Array(try await client.text(26 + 51).utf8)
+            #expect(answer.prefix(9).elementsEqual([0, 0, 0, 4, 0, 0, 0, 0, 0]))
+            #expect(answer[12] == 7 && answer[25] == 13)
+            #expect(
+                String(decoding: answer[26...], as: UTF8.self) == "Larder speaks HTTP/1.1 with its clients, not HTTP/2")
+            #expect(try await client.end() == .closed)
+        }
+    }
+
     @Test(arguments: [
         Malformed(name: "no version", text: "GET http://x/\r\nHost: x\r\n\r\n"),
         Malformed(name: "two spaces", text: "GET  http://x/ HTTP/1.1\r\nHost: x\r\n\r\n"),
@@ -47,7 +61,6 @@ struct RefusalScenarios {
         ),
         Malformed(name: "user information", text: "GET http://me:pass@x/ HTTP/1.1\r\nHost: x\r\n\r\n"),
         Malformed(name: "another scheme", text: "GET ftp://x/ HTTP/1.1\r\nHost: x\r\n\r\n"),
-        Malformed(name: "HTTP/2", text: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", status: 505),
         Malformed(
             name: "a long target",
             text: "GET http://x/\(String(repeating: "x", count: 20_000)) HTTP/1.1\r\nHost: x\r\n\r\n", status: 414),

@@ -201,7 +201,9 @@ package final class Daemon: Sendable {
         upstream.retryAfterLimit = settings.upstream.retryAfterLimit
         upstream.connectionLimit = settings.limits.upstreamConnections
         upstream.idleConnections = idleConnections(ofLoops: settings.threads ?? Proxy.processorCount)
-        upstream.onCertificateRequest = { [interception = lasting.interception] in interception.noteRequest(by: $0) }
+        upstream.onObstacle = { [interception = lasting.interception, retreat = settings.intercept.retreat] in
+            interception.note($1, of: $0, now: $2, for: retreat)
+        }
         return ProxyConfiguration(
             settings: settings, router: router, pseudonym: pseudonym, upstreamSettings: upstream,
             variables: lasting.variables, tls: lasting.clientTLS,

@@ -20,9 +20,12 @@ extension Explanation {
         }
         if method == .connect || (token == nil && Explanation.isAuthority(url)) {
             let route = proxy.tunnel(to: url)
-            let verdict = (try? route.get()).flatMap { try? Authority($0, defaultPort: 443) }
-                .map { proxy.configuration.interception.verdict(on: $0) }
-            self.init(of: url, .connect, route, opens: verdict == .open && proxy.interception.authority != nil)
+            let authority = (try? route.get()).flatMap { try? Authority($0, defaultPort: 443) }
+            let verdict = authority.map { proxy.configuration.interception.verdict(on: $0) }
+            let obstacle = authority.flatMap { proxy.interception.obstacle(of: $0, now: proxy.monotonicNow) }
+            self.init(
+                of: url, .connect, route, opens: verdict == .open && proxy.interception.authority != nil,
+                obstacle: verdict == .open ? obstacle : nil)
             return
         }
         let subject = try proxy.subject(of: url)
@@ -57,13 +60,21 @@ extension Explanation {
     }
 
     /// A tunnel, or a request that is refused before any lookup.
-    init(of target: String, _ method: LarderHTTP.Method, _ route: Result<String, Problem>, opens: Bool = false) {
+    init(
+        of target: String, _ method: LarderHTTP.Method, _ route: Result<String, Problem>, opens: Bool = false,
+        obstacle: TunnelReason? = nil
+    ) {
         self.method = method
         fields = []
         cacheStatus = nil
         (service, blocks, effects, key, candidates, freshness, notes, storage) = ([], [], [], [], [], [], [], [])
         storageSubject = "nothing passes that could be kept"
         switch route {
+        case .success(let authority) where obstacle != nil:
+            url = authority
+            decision = ("tunnel", obstacle?.rawValue)
+            outcome = "It would be a tunnel to \(authority), unseen by the cache: \(obstacle?.words ?? "")."
+            advice = []
         case .success(let authority) where opens:
             url = authority
             decision = ("open", nil)

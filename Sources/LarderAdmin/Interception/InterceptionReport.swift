@@ -97,6 +97,8 @@ struct InterceptionReport: Sendable {
         case .excluded, .overTLS: return base
         case .refused: return ["larder trust", "larder reload"] + base
         case .noCertificate: return ["larder trust"] + base
+        case .clientHTTP2: return ["have the client offer HTTP/1.1 as well, as curl does with --http1.1"]
+        case .originHTTP2: return ["ask the origin's owner for HTTP/1.1: Larder asks origins in nothing else"]
         case .otherProtocol, .clientCertificate: return []
         }
     }

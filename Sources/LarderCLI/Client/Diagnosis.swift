@@ -131,12 +131,13 @@ struct Diagnosis {
         }
         guard let tunnel else { return pass("tunnels", "no client went to \(host) unseen") }
         let count = tunnel["requests"]?.int ?? 0
+        let ways = (tunnel["toChangeThat"]?.array ?? []).compactMap(\.string)
         // Other clients may come through the cache: the other checks are about those.
         fail(
             "tunnels",
             "\(Quantity.plural(count, "request")) to \(host) passed unseen: \(tunnel["why"]?.string ?? "?") "
                 + "(last: \(tunnel["client"]?.string ?? "?"))",
-            cure: (tunnel["toChangeThat"]?.array ?? []).compactMap(\.string).joined(separator: "   or   "))
+            cure: ways.isEmpty ? nil : ways.joined(separator: "   or   "))
     }
 
     /// The content of a successful response, as JSON.

@@ -69,6 +69,11 @@ extension IOError {
         code == .tlsFailed && [SSL_R_HTTP_REQUEST, SSL_R_HTTPS_PROXY_REQUEST].contains(errno)
     }
 
+    /// True if the peer ended the handshake because it speaks no protocol of those that were offered (RFC 7301 §3.2).
+    package var isProtocolRefusal: Bool {
+        code == .tlsFailed && errno == SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL
+    }
+
     /// Whether a client has ended the handshake because it does not trust our certificate (RFC 8446 §6.2).
     package var isCertificateRefusal: Bool {
         guard code == .tlsFailed else { return false }

@@ -195,7 +195,13 @@ final class DownstreamConnection {
                     }
                 } catch {
                     context.counters.add(.malformedRequests)
-                    await exchange.refuse(.malformed(error))
+                    if HTTP2Octets.isPreface(buffer.readable) {
+                        // The client would not understand a response.
+                        try await stream.write(HTTP2Octets.refusal)
+                        exchange.writer.mustLinger = true
+                    } else {
+                        await exchange.refuse(.malformed(error))
+                    }
                     return false
                 }
                 if !isBegun {

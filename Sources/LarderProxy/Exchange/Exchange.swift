@@ -5,6 +5,7 @@ import LarderHTTP
 import LarderIO
 import LarderRules
 import LarderSettings
+import LarderUpstream
 
 /// One request and its response, from the parsed head to the line in the log.
 ///
@@ -211,7 +212,12 @@ final class Exchange {
             writer.isPersistent = false
             resetIfCut()
             throw error
-        default: problem = Problem(upstream: error, place: uri.isEmpty ? "the origin" : uri.authority)
+        default:
+            problem = Problem(upstream: error, place: uri.isEmpty ? "the origin" : uri.authority)
+            // The client's next connection is a tunnel.
+            if (error as? UpstreamError)?.isHTTP2Only == true, connection.client.inside != nil {
+                writer.isPersistent = false
+            }
         }
         writer.recordFailure(problem)
         context.problemLog.note(

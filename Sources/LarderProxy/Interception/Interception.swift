@@ -14,8 +14,8 @@ package final class Interception: Sendable {
         var context: TLSServerContext?
         var retreats = RetreatTable()
         var tunnels = TunnelTable()
-        /// Origins that request client certificates.
-        var demanding: Set<Authority> = []
+        /// Origins that only clients themselves can speak to, and the monotonic time until which that is remembered.
+        var obstacles: [Authority: (reason: TunnelReason, until: Int64)] = [:]
         var opened: UInt64 = 0
     }
 
@@ -25,7 +25,7 @@ package final class Interception: Sendable {
     /// Held while the authority changes, in memory and its files: two that are made at once would each leave half of
     /// itself.
     private let changing = Lock(())
-    private static let demandingLimit = 512
+    private static let obstacleLimit = 512
     private let lines = Lock(RepeatedLines<TunnelReason>())
 
     /// - Parameter keeper: nil keeps the authority in memory only.
@@ -126,7 +126,7 @@ package final class Interception: Sendable {
     func exception(for key: RetreatTable.Key, now: Int64) -> TunnelReason? {
         state.withLock { state in
             if state.authority == nil { return .noCertificate }
-            if state.demanding.contains(key.authority) { return .clientCertificate }
+            if let obstacle = state.obstacles[key.authority], obstacle.until > now { return obstacle.reason }
             return state.retreats.isRetreat(key, now: now) ? .refused : nil
         }
     }
@@ -152,16 +152,29 @@ package final class Interception: Sendable {
     package func forgetRefusals() {
         state.withLock { state in
             state.retreats = RetreatTable()
-            state.demanding = []
+            state.obstacles = [:]
         }
     }
 
-    /// Records that an origin requested a client certificate: only the client itself can have a valid one.
-    package func noteRequest(by origin: Origin) {
+    /// Records that only clients themselves can speak to an origin. A client certificate is asked for until a reload, for
+    /// which there may be one; an origin that speaks HTTP/2 alone may speak HTTP/1.1 after `duration`.
+    package func note(_ obstacle: OriginObstacle, of origin: Origin, now: Int64, for duration: Duration) {
         guard let authority = try? Authority(origin.authority, defaultPort: origin.port) else { return }
         state.withLock { state in
-            if state.demanding.count < Interception.demandingLimit { state.demanding.insert(authority) }
+            if state.obstacles.count >= Interception.obstacleLimit {
+                state.obstacles = state.obstacles.filter { $0.value.until > now }
+            }
+            guard state.obstacles.count < Interception.obstacleLimit else { return }
+            switch obstacle {
+            case .asksForCertificate: state.obstacles[authority] = (.clientCertificate, .max)
+            case .speaksHTTP2Only: state.obstacles[authority] = (.originHTTP2, now.advanced(by: duration))
+            }
         }
+    }
+
+    /// Why connections to a host would be tunnelled whatever the client is; nil if there is no such reason.
+    package func obstacle(of authority: Authority, now: Int64) -> TunnelReason? {
+        state.withLock { $0.obstacles[authority].flatMap { $0.until > now ? $0.reason : nil } }
     }
 
     // MARK: Tunnels

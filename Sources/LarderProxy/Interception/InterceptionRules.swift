@@ -35,17 +35,18 @@ package struct InterceptionRules: Sendable {
     package func holds(_ reason: TunnelReason, for authority: Authority) -> Bool {
         switch reason {
         case .notListed, .excluded: verdict(on: authority) != .open
-        case .refused, .otherProtocol, .clientCertificate, .noCertificate, .overTLS: true
+        case .refused, .otherProtocol, .clientHTTP2, .originHTTP2, .clientCertificate, .noCertificate, .overTLS: true
         }
     }
 
     /// The verdict on the first octets inside the tunnel: only TLS for the same host is intercepted, if it offers a
     /// protocol that Larder speaks.
     package static func verdict(on first: ClientHello.Reader.Outcome, for authority: Authority) -> Verdict {
-        guard case .hello(let hello) = first, isFor(authority, hello.serverName),
-            hello.applicationProtocols?.contains("http/1.1") ?? true
-        else { return .tunnel(.otherProtocol) }
-        return .open
+        guard case .hello(let hello) = first, isFor(authority, hello.serverName) else {
+            return .tunnel(.otherProtocol)
+        }
+        guard let offered = hello.applicationProtocols, !offered.contains("http/1.1") else { return .open }
+        return .tunnel(offered.contains("h2") ? .clientHTTP2 : .otherProtocol)
     }
 
     /// Names are compared in normal form. SNI must not contain addresses (RFC 6066 §3), but some clients send them.

@@ -135,6 +135,20 @@ struct DiagnosisTests {
         #expect(cure.isEmpty ? last.cure == nil : last.cure?.contains(cure) == true, "\(last.cure ?? "")")
     }
 
+    @Test(arguments: [("[]", nil), (#"["have the client offer HTTP/1.1"]"#, "have the client offer HTTP/1.1")])
+    func `a tunnel without a way to change it has no cure`(ways: String, cure: String?) throws {
+        let found = try diagnosis(
+            "status", 200,
+            #"""
+            {"state": "serving", "version": "1", "addresses": [], "store": {"state": "working"}, "interception": {"tunnels": [
+              {"host": "a:443", "requests": 1, "why": "the client speaks HTTP/2 only", "client": "x", "lasts": true,
+               "toChangeThat": \#(ways)}]}}
+            """#)
+        let check = try #require(found.checks.first { $0.name == "tunnels" })
+        #expect(!check.isGood && check.found.contains("the client speaks HTTP/2 only"))
+        #expect(check.cure == cure)
+    }
+
     @Test func `after a tunnel to the host the other checks are made`() throws {
         let found = try diagnosis(
             "status", 200,

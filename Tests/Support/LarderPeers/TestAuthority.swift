@@ -11,13 +11,16 @@ package final class TestAuthority {
         package var privateKey: String
 
         /// The TLS of a server that reads them from files.
-        package func serverContext() throws -> TLSServerContext {
+        ///
+        /// - Parameter protocols: what is agreed to by ALPN; a client that offers others gets an alert.
+        package func serverContext(_ protocols: [String] = ["http/1.1"]) throws -> TLSServerContext {
             let directory = FreshDirectory()
             let (certificateFile, keyFile) = ("\(directory.path)/certificate", "\(directory.path)/key")
             try certificate.write(toFile: certificateFile, atomically: true, encoding: .utf8)
             try privateKey.write(toFile: keyFile, atomically: true, encoding: .utf8)
             return try withExtendedLifetime(directory) {
-                try TLSServerContext(certificateFile: certificateFile, keyFile: keyFile)
+                try TLSServerContext(
+                    certificateFile: certificateFile, keyFile: keyFile, applicationProtocols: protocols)
             }
         }
     }
