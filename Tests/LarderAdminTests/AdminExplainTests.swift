@@ -143,6 +143,12 @@ struct AdminExplainTests {
             name: "override", variants: [variant("no-cache, max-age=5", age: 42, ["Age": "300"])],
             block: block { $0.expirationTime = Expiration(time: .seconds(600), mode: .override) }),
         Case(
+            name: "an-unused-time", variants: [variant("max-age=5", age: 2)],
+            block: block { $0.expirationTime = Expiration(time: .seconds(600)) }),
+        Case(
+            name: "an-unused-time-and-a-later-mode", variants: [variant("max-age=5", age: 2)],
+            block: block { $0.expirationTime = Expiration(time: .seconds(600), mode: .fallback) }),
+        Case(
             name: "a-lower-bound", variants: [variant("max-age=5", age: 42)],
             block: block { $0.expirationTime = Expiration(time: .seconds(600), mode: .floor) }),
         Case(

@@ -194,6 +194,13 @@ public struct Configuration: Sendable {
     /// Makes the default configuration.
     public init() {}
 
+    /// Keeps responses up to date for at least `time`, also where the origin names a shorter lifetime: `keepFor` of a
+    /// daemon's configuration file.
+    public mutating func keep(for time: Duration) {
+        expirationTime = time
+        expirationMode = .floor
+    }
+
     /// Adds a function that edits each request before it is made, after `fields` and the caller's own changes. It must
     /// not block: a daemon calls it on an event loop.
     public mutating func mutateRequests(_ mutation: @escaping RequestMutation) { mutators.append(mutation) }

@@ -87,13 +87,7 @@ struct ExplainedDecision {
         if let personal = ExplainedPersonality(of: stored, askedBy: situation.request.fields) {
             return personal.remedy(situation, where: "wants to be asked each time")
         }
-        let wish = "To keep it longer than the origin says: "
-        guard situation.service.base != nil else {
-            return wish + "describe the origin as a service, with `expirationTime`."
-        }
-        // A lower bound is not for errors, unless it names them.
-        let time = stored.status.isError ? "\(stored.status.rawValue)" : "time"
-        return wish + "`expirationTime: { \(time): …, mode: floor }` in a configure block."
+        return SuggestedBlock(situation).keepingLonger(stored)
     }
 
     private static func answeredStale(
@@ -145,7 +139,8 @@ struct ExplainedDecision {
             return (
                 asked + ", as it is each time: it says no-cache." + loading,
                 personal.map { [$0.remedy(situation, where: "wants to be asked each time")] } ?? [
-                    "To answer without asking against the origin's word: `expirationTime: { time: …, mode: override }`."
+                    "To answer without asking against the origin's word: "
+                        + SuggestedBlock(situation).adding("expirationTime: { time: 10 min, mode: override }")
                 ]
             )
         }
@@ -153,8 +148,8 @@ struct ExplainedDecision {
             asked + ": its lifetime ended \(ExplainedFreshness.roughly(.zero - selection.ttl)) ago." + loading,
             [
                 keepingLonger(situation, stored),
-                "To answer at once and ask in the background: `staleWhileRevalidate: …` in a configure block"
-                    + (situation.service.base == nil ? " of a service." : "."),
+                "To answer at once and ask in the background: "
+                    + SuggestedBlock(situation).adding("staleWhileRevalidate: 1 min"),
             ]
         )
     }
@@ -247,7 +242,7 @@ struct ExplainedDecision {
     private static func wayIn(_ situation: Situation) -> String {
         let unmet = ExplainedStorage.conditions(situation, selected: nil).1.first { !$0.isMet }
         return unmet.flatMap { StorageCondition(rawValue: $0.name) }
-            .map { ExplainedStorage.remedy($0, service: situation.service.name) }
+            .map { ExplainedStorage.remedy($0, situation) }
             ?? (situation.failure?.isOfPipeline == true
                 ? ExplainedWait.mending : "`larder load URL` brings it into the cache, if it may be stored.")
     }
@@ -279,7 +274,7 @@ struct ExplainedDecision {
         case .miss:
             return (
                 "The origin would be asked: what is stored was given to a request with Authorization." + loading,
-                [ExplainedStorage.remedy(.authorization, service: situation.service.name)]
+                [ExplainedStorage.remedy(.authorization, situation)]
             )
         case .request:
             let conditions = [FieldName.ifMatch, .ifUnmodifiedSince].filter(situation.request.fields.contains)

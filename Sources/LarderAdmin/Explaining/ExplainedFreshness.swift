@@ -24,6 +24,7 @@ enum ExplainedFreshness {
                 : fact("age now", age, "age on receipt + time here"),
             fact("left", remaining, "lifetime - age now"),
         ]
+        list += unused(stored, situation.policy)
         switch stored.standing {
         case .asReceived: break
         case .stale:
@@ -64,6 +65,16 @@ enum ExplainedFreshness {
         case .none: return "neither the origin nor the configuration names one, and nothing to guess it from"
         case .sMaxage, .maxAge, .retryTime: return lifetime.source.words
         }
+    }
+
+    /// A configured lifetime that does not count.
+    private static func unused(_ stored: StoredResponse, _ policy: CachePolicy) -> [Fact] {
+        guard let time = SuggestedBlock.unusedTime(of: stored, policy) else { return [] }
+        return [
+            Fact(
+                name: "not used", value: "expirationTime \(UnitText.write(time))",
+                note: "without a `mode`, it counts only where the origin names no lifetime")
+        ]
     }
 
     /// RFC 9111 §4.2.3, up to the corrected initial age.

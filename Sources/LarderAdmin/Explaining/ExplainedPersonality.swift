@@ -42,22 +42,18 @@ enum ExplainedPersonality {
         let isShared = situation.service.settings.privacy == .shared
         switch self {
         case .credential(let field):
-            let apart = service == "-" ? "with `privacy: partitioned`" : "set `privacy: partitioned` for the service"
+            let apart = service == "-" ? "describe the API as a service with `privacy: partitioned`" : "set `privacy: partitioned` for the service"
             return "The request carries \(field), and the origin \(lack): the answer may be this user's alone, and no "
-                + "`expirationTime` counts. \(everyone(service)) if the origin sends everyone the same, else \(apart). "
-                + "Or leave \(field) out of requests."
+                + "`expirationTime` counts. If the origin sends everyone the same, "
+                + SuggestedBlock(situation).adding("everyone: true") + " Else \(apart), or leave \(field) out of requests."
         case .cookie:
             return
                 "The response sets a cookie, and the origin \(lack): it may be one user's alone, and no `expirationTime` counts. "
                 + (isShared
-                    ? "\(everyone(service, "everyone: true` and `ignoreResponse: [set-cookie]")) if the origin sends everyone the same."
-                    : "Set `ignoreResponse: [set-cookie]` in a configure block to have it stored without the cookie.")
+                    ? "If the origin sends everyone the same, "
+                        + SuggestedBlock(situation).adding("everyone: true, ignoreResponse: [set-cookie]")
+                    : "To have it stored without the cookie: "
+                        + SuggestedBlock(situation).adding("ignoreResponse: [set-cookie]"))
         }
-    }
-
-    private func everyone(_ service: String, _ settings: String = "everyone: true") -> String {
-        service == "-"
-            ? "Describe the API as a service, with `\(settings)`"
-            : "Set `\(settings)` in a configure block of `\(service)`"
     }
 }

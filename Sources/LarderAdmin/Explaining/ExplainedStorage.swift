@@ -136,26 +136,25 @@ enum ExplainedStorage {
 
     /// How to have the last response, which was not stored, stored the next time.
     static func remedy(for unstored: UnstoredResponse, _ situation: Situation) -> String {
-        let service = situation.service.name
         if case .condition(let condition) = unstored.reason {
             let evidence = unstored.conditions.first { $0.condition == .cacheable && !$0.passed }?.field
             if condition == .cacheable, let evidence, let personal = ExplainedPersonality(evidence) {
                 return personal.remedy(situation)
             }
             if condition == .noStore, let field = situation.keeping.personalField(of: situation.request.fields) {
-                return remedy(condition, service: service)
+                return remedy(condition, situation)
                     + " As the request carries \(field), that counts only with `everyone: true`."
             }
         }
-        return remedy(unstored.reason, status: unstored.status, service: service)
+        return remedy(unstored.reason, status: unstored.status, situation)
     }
 
-    private static func remedy(_ reason: UnstoredReason, status: Status? = nil, service: String) -> String {
+    private static func remedy(_ reason: UnstoredReason, status: Status, _ situation: Situation) -> String {
         switch reason {
-        case .condition(.cacheable) where (status?.rawValue ?? 0) >= 400:
+        case .condition(.cacheable) where status.isError:
             "It is an error without a lifetime, which is for one request only. See whether the origin says so without "
                 + "Larder: `curl -i URL`."
-        case .condition(let condition): remedy(condition, service: service)
+        case .condition(let condition): remedy(condition, situation)
         case .tooLarge:
             "Raise `cache.maxObject` or `cache.disk`, of which one response may have an eighth; without a disk, content has "
                 + "to fit into a sixteenth of `cache.memory`."
@@ -183,12 +182,13 @@ enum ExplainedStorage {
     }
 
     /// How to satisfy the condition.
-    static func remedy(_ condition: StorageCondition, service: String) -> String {
-        switch condition {
+    static func remedy(_ condition: StorageCondition, _ situation: Situation) -> String {
+        let service = situation.service.name
+        let block = SuggestedBlock(situation)
+        return switch condition {
         case .noStore:
-            "The origin forbids keeping it (no-store). If it is wrong about that: `ignoreResponse: [no-store]` and "
-                + "`expirationTime: { time: …, mode: override }` in a configure block"
-                + (service == "-" ? ", with the API described as a service." : " of `\(service)`.")
+            "The origin forbids keeping it (no-store). If it is wrong about that: "
+                + block.adding("ignoreResponse: [no-store], expirationTime: { time: 10 min, mode: override }")
         case .redirect:
             "A redirect on the way says no-store, or is a 302, 303 or 307 that names no lifetime: give it one with "
                 + "`expirationTime: { time: …, mode: override }` in the block with `followRedirects`."
@@ -202,10 +202,8 @@ enum ExplainedStorage {
             "The request carries credentials that `identity` of `\(service)` leaves out: name them there, remove them by "
                 + "`headers` if the origin does not need them, or have the origin say `public`."
         case .cacheable:
-            "The origin names no lifetime: give it one with "
-                + (service == "-"
-                    ? "`expirationTime`, with the API described as a service."
-                    : "`expirationTime: { time: …, mode: override }` in a configure block.")
+            "The origin names no lifetime. To give it one: "
+                + block.adding("expirationTime: { time: 10 min, mode: override }")
         case .vary:
             "The origin says that every request may get something else (Vary: *). Only the origin can change that."
         case .status: "A response with this status is for its own request only."

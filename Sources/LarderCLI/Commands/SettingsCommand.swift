@@ -32,7 +32,8 @@ struct SettingsCommand: ParsableCommand {
         if markdown { return Terminal.write(SettingsReference.markdown) }
         if jsonSchema { return Terminal.write(SettingsSchema.json.pretty) }
         let settings = SettingsReference.flat.filter { setting in
-            name.map { setting.name.lowercased().contains($0.lowercased()) } ?? true
+            guard let name = name?.lowercased() else { return true }
+            return [setting.name, setting.shortKey ?? ""].contains { $0.lowercased().contains(name) }
         }
         guard !settings.isEmpty else {
             throw CommandFailure(

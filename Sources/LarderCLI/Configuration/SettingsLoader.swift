@@ -101,7 +101,8 @@ package struct SettingsLoader: Sendable {
         }
         return Loaded(
             settings: settings, file: path, searched: searched, notes: notes,
-            warnings: (reader.warnings + files.warnings + users.warnings).map(origins.asWritten).inOrder,
+            warnings: (reader.warnings + files.warnings + users.warnings + Preset.unusedLifetimes(settings, reader))
+                .map(origins.asWritten).inOrder,
             absent: files.problems.map(origins.asWritten))
     }
 

@@ -23,6 +23,8 @@ struct Preset {
     /// Additional services, such as targets of the first one's links; each is named by the name of the first, `-`, and
     /// its own name.
     let companions: [SettingNode.Entry]
+    /// The hosts of its origins that name the lifetime of every response.
+    let namesLifetimes: [String]
     /// The file.
     let text: String
 
@@ -73,6 +75,7 @@ struct Preset {
         }
         service = root["service"]?.entries ?? []
         companions = root["companions"]?.entries ?? []
+        namesLifetimes = root["namesLifetimes"]?.items.compactMap(\.text) ?? []
     }
 }
 

@@ -24,14 +24,14 @@ extension SettingLevel {
     }
 
     private var keys: Set<String> {
-        let names: [String]
+        let settings: [SettingDescription]
         switch self {
-        case .top: names = SettingsCatalogue.root.settings.map(\.name)
-        case .service: names = SettingsCatalogue.service.settings.map(\.name)
-        case .block: names = SettingsCatalogue.configure.settings.map(\.name)
-        case .services: names = []
+        case .top: settings = SettingsCatalogue.root.descriptions
+        case .service: settings = SettingsCatalogue.service.descriptions
+        case .block: settings = SettingsCatalogue.configure.descriptions
+        case .services: settings = []
         }
-        return Set(names.map { String($0.prefix { $0 != "." }) })
+        return Set(settings.map { String($0.name.prefix { $0 != "." }) } + settings.compactMap(\.shortKey))
     }
 }
 

@@ -184,17 +184,20 @@ extension SettingsCatalogue {
             ).inSwift("`$0.fields`; `$0.mutateRequests` where they depend on the request"),
             Setting(
                 "expirationTime", \.expirationTime, .expiration(upTo10Years), initially: "as RFC 9111 says",
+                short: ShortKey(key: "keepFor", kind: .leastExpiration(upTo10Years)),
                 """
                 How long a response is up to date if the origin does not say; without it, the heuristics of RFC 9111 \
                 decide. As a map, `mode` tells how the two \
                 relate: `fallback` (the origin's first), `cap` (the shorter), `floor` (the longer), `override` \
-                (always this one). Statuses may have times of their own, errors too: \
+                (always this one). `keepFor: 10 min` is short for `expirationTime: { time: 10 min, mode: floor }`: at \
+                least so long, also where the origin names a shorter time. Statuses may have times of their own, errors too: \
                 `{ 200: 1 h, 404: 1 min, default: 0 s }`. Where `privacy` is `shared` and the request carries a cookie or \
                 another credential, or the response sets a cookie, none of this counts for a response to which the \
                 origin gives no lifetime, unless `everyone` is `true`.
                 """
-            ).inSwift("`$0.expirationTime` and `$0.expirationMode`, without times for statuses")
-                .explained(\.lifetimeWords),
+            ).inSwift(
+                "`$0.expirationTime` and `$0.expirationMode`, without times for statuses; `$0.keep(for:)` is `keepFor`"
+            ).explained(\.lifetimeWords),
             Setting(
                 "ignoreRequest", sets: \.ignoreRequest, .ignoredRequest, initially: "nothing",
                 """

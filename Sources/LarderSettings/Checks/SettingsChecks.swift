@@ -164,6 +164,11 @@ enum SettingsChecks {
                 setting + ".override", found: "both `override` and a `mode` of `expirationTime`",
                 expected: "one of them", advice: "remove `override`", &reader)
         }
+        if reader.places[setting + ".keepFor"] != nil, reader.places[setting + ".expirationTime"] != nil {
+            refuse(
+                setting + ".keepFor", found: "both `keepFor` and `expirationTime`", expected: "one of them",
+                advice: "`keepFor` is `expirationTime` with `mode: floor`; remove one of them", &reader)
+        }
         if block.decorate.deny?.value != nil, block.decorate.respond?.value != nil {
             refuse(
                 setting + ".decorate.respond", found: "`respond` beside `deny`", expected: "one of them",

@@ -74,6 +74,23 @@ extension SettingKind where Value == Expiration {
             })
     }
 
+    /// Times with the mode `floor`.
+    static func leastExpiration(_ range: ClosedRange<Duration>) -> SettingKind {
+        let kind = expiration(range)
+        return SettingKind(
+            kind.name, expected: kind.expected, bounds: kind.bounds, unit: kind.unit,
+            read: { node, reader in
+                guard var expiration = kind.read(node, &reader) else { return nil }
+                if expiration.mode != nil {
+                    reader.refuse(
+                        node, found: "`keepFor` with a `mode`", expected: "times alone",
+                        advice: "its mode is `floor`; write `expirationTime` for another")
+                }
+                expiration.mode = .floor
+                return expiration
+            }, show: kind.show)
+    }
+
     /// Whether a key is of the form `4xx`.
     private static func isClass(_ key: String) -> Bool {
         key.utf8.count == 3 && "12345".contains(key.prefix(1)) && key.dropFirst().lowercased() == "xx"

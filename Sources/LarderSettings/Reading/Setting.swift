@@ -27,22 +27,30 @@ package struct Setting<Root: SettingsRoot>: Sendable {
     let copy: @Sendable (Root, inout Root) -> Void
     /// The value that a configuration has, in the words of `larder explain`; nil if the setting has no value there.
     package private(set) var explain: (@Sendable (Configuration) -> String)?
+    /// Reads a value of the short key.
+    let readShort: (@Sendable (SettingNode, inout Root, inout SettingsReader) -> Void)?
 
     /// Declares the setting at `path`. `initially` describes the default in words when it depends on something;
     /// otherwise that of a new `Root` is shown.
     init<Value>(
         _ name: String, _ path: any WritableKeyPath<Root, Value> & Sendable, _ kind: SettingKind<Value>,
         initially: String? = nil, isRequired: Bool = false, needsRestart: Bool = false,
-        inside: [SettingDescription] = [], _ text: String
+        short: ShortKey<Value>? = nil, inside: [SettingDescription] = [], _ text: String
     ) {
         self.name = name
         let shown = kind.show(Root()[keyPath: path])
         about = SettingDescription(
             name: name, type: kind.name, bounds: kind.bounds, unit: kind.unit, shown: shown, initially: initially,
-            isRequired: isRequired, needsRestart: needsRestart, text: text, inside: inside)
-        read = { node, root, reader in
-            if let value = kind.read(node, &reader) { root[keyPath: path] = value }
+            isRequired: isRequired, needsRestart: needsRestart, shortKey: short?.key, text: text, inside: inside)
+        func reading(
+            _ kind: SettingKind<Value>
+        ) -> @Sendable (SettingNode, inout Root, inout SettingsReader) -> Void {
+            { node, root, reader in
+                if let value = kind.read(node, &reader) { root[keyPath: path] = value }
+            }
         }
+        read = reading(kind)
+        readShort = short.map { reading($0.kind) }
         show = { kind.show($0[keyPath: path]) }
         copy = { $1[keyPath: path] = $0[keyPath: path] }
     }
@@ -51,12 +59,18 @@ package struct Setting<Root: SettingsRoot>: Sendable {
     init<Value>(
         _ name: String, _ path: any WritableKeyPath<Root, Value?> & Sendable, _ kind: SettingKind<Value>,
         initially: String? = nil, isRequired: Bool = false, needsRestart: Bool = false,
-        inside: [SettingDescription] = [], _ text: String
+        short: ShortKey<Value>? = nil, inside: [SettingDescription] = [], _ text: String
     ) {
         self.init(
             name, path, kind.optional, initially: initially, isRequired: isRequired, needsRestart: needsRestart,
-            inside: inside, text)
+            short: short.map { ShortKey(key: $0.key, kind: $0.kind.optional) }, inside: inside, text)
     }
+}
+
+/// A second key for a setting, whose values are short for values of the setting.
+struct ShortKey<Value: Sendable>: Sendable {
+    let key: String
+    let kind: SettingKind<Value>
 }
 
 extension Setting {
@@ -101,6 +115,8 @@ package struct SettingDescription: Sendable, Equatable {
     package var isRequired: Bool
     /// Whether a reload applies it; otherwise a restart is necessary.
     package var isReloadable: Bool
+    /// A second key, for values that the text describes; nil for most settings.
+    package var shortKey: String?
     package var text: String
     /// The settings within a map or a list, with names relative to one of its elements.
     package var inside: [SettingDescription]
@@ -113,13 +129,13 @@ extension SettingDescription {
     @inline(never)
     fileprivate init(
         name: String, type: String, bounds: String?, unit: String?, shown: ShownValue, initially: String?,
-        isRequired: Bool, needsRestart: Bool, text: String, inside: [SettingDescription]
+        isRequired: Bool, needsRestart: Bool, shortKey: String?, text: String, inside: [SettingDescription]
     ) {
         self.init(
             name: name, type: type, bounds: bounds, unit: unit,
             initially: isRequired ? "required" : initially ?? shown.asDefault,
             isInitiallyInWords: isRequired || initially != nil || shown.isEmpty, isRequired: isRequired,
-            isReloadable: !needsRestart, text: text, inside: inside)
+            isReloadable: !needsRestart, shortKey: shortKey, text: text, inside: inside)
     }
 }
 

@@ -7,7 +7,8 @@ package struct SettingsSection<Root: SettingsRoot>: Sendable {
 
     package init(_ settings: [Setting<Root>]) {
         self.settings = settings
-        names = SettingNames(names: settings.map(\.name), root: Root.self)
+        names = SettingNames(
+            names: settings.map(\.name), shortKeys: settings.map(\.about.shortKey), root: Root.self)
     }
 
     package var descriptions: [SettingDescription] { settings.map(\.about) }
@@ -29,6 +30,8 @@ package struct SettingsSection<Root: SettingsRoot>: Sendable {
             switch names.meaning(of: entry, below: prefix, &reader) {
             case .setting(let index):
                 reader.within(entry.key, at: entry.place) { settings[index].read(entry.value, &root, &$0) }
+            case .short(let index):
+                reader.within(entry.key, at: entry.place) { settings[index].readShort?(entry.value, &root, &$0) }
             case .map(let name):
                 reader.within(entry.key, at: entry.place) { read(entry.value, below: name, into: &root, &$0) }
             case nil: continue
@@ -54,11 +57,15 @@ package struct SettingsSection<Root: SettingsRoot>: Sendable {
 /// compiler makes anew for each type of result.
 private struct SettingNames: Sendable {
     let names: [String]
+    /// The short key of each setting.
+    let shortKeys: [String?]
     let root: any SettingsRoot.Type
 
     enum Meaning {
         /// The setting at this index.
         case setting(Int)
+        /// The setting at this index, by its short key.
+        case short(Int)
         /// A map with the settings whose names begin so.
         case map(String)
     }
@@ -84,6 +91,7 @@ private struct SettingNames: Sendable {
     func meaning(of entry: SettingNode.Entry, below prefix: String, _ reader: inout SettingsReader) -> Meaning? {
         let name = prefix + entry.key
         if let index = index(of: name) { return .setting(index) }
+        if let index = shortKeys.firstIndex(of: name) { return .short(index) }
         if names.contains(where: { $0.hasPrefix(name + ".") }) { return .map(name + ".") }
         refuse(entry, below: prefix, &reader)
         return nil
@@ -104,7 +112,7 @@ private struct SettingNames: Sendable {
     }
 
     private func refuse(_ entry: SettingNode.Entry, below prefix: String, _ reader: inout SettingsReader) {
-        let keys = keys(below: prefix)
+        let keys = keys(below: prefix) + (prefix.isEmpty ? shortKeys.compactMap(\.self) : [])
         if let level = root.level(of: entry) {
             reader.refuse(
                 SettingsProblem(

@@ -139,10 +139,10 @@ extension SettingsReference {
                   Authorization: Bearer ${GITHUB_TOKEN}
                   Accept: application/vnd.github+json
               - match: /users/*
-                expirationTime: 10 min
+                keepFor: 10 min                                # also where the origin names a shorter time
                 retryTime: 30 s
               - match: /repos/*/*/releases/**
-                expirationTime: { time: 1 h, mode: floor }     # at least an hour, whatever the origin says
+                keepFor: 1 h
                 staleWhileRevalidate: 1 day
               - match: /search/**
                 cache: none

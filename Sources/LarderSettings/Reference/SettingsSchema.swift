@@ -29,6 +29,7 @@ package enum SettingsSchema {
             let parts = setting.name.split(separator: ".", maxSplits: 1).map(String.init)
             guard parts.count == 2 else {
                 properties[setting.name] = value(of: setting)
+                if let short = setting.shortKey { properties[short] = value(of: setting) }
                 if setting.isRequired { required.append(setting.name) }
                 continue
             }

@@ -45,6 +45,11 @@ package struct ConfigureBlock: Sendable {
         }
     }
 
+    /// How `expirationTime` relates to the origin's lifetime, if the block says it.
+    package var expirationMode: Configuration.ExpirationMode? {
+        expirationTime?.mode ?? override.map { $0 ? .override : .fallback }
+    }
+
     /// The name of the block for people.
     package var title: String { description ?? pattern.patternDescription }
 
@@ -59,9 +64,7 @@ package struct ConfigureBlock: Sendable {
             }
             configuration.expirationTimes.merge(expirationTime.byStatus) { $1 }
         }
-        if let mode = expirationTime?.mode ?? override.map({ $0 ? .override : .fallback }) {
-            configuration.expirationMode = mode
-        }
+        if let expirationMode { configuration.expirationMode = expirationMode }
         if let onChange { configuration.changeRule = onChange.value?.rule }
         // A transformer gets the size limit that the configuration has when it is added.
         pipeline?.apply(to: &configuration)

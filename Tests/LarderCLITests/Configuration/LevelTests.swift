@@ -22,6 +22,10 @@ struct LevelTests {
             "services:\n  a:\n    baseURL: https://a.test/\n    expirationTime: 1 min\n",
             ":4:5: services.a: found `expirationTime`, which belongs in a block of a service's `configure`"
         ),
+        (
+            "services:\n  a:\n    baseURL: https://a.test/\n    keepFor: 1 min\n",
+            ":4:5: services.a: found `keepFor`, which belongs in a block of a service's `configure`"
+        ),
         ("baseURL: https://a.test/\n", ":1:1: found `baseURL`, which belongs in a service, under `services`"),
         ("headers: { A: b }\n", ":1:1: found `headers`, which belongs in a block of a service's `configure`"),
         ("configure: []\n", ":1:1: found `configure`, which belongs in a service, under `services`"),

@@ -265,6 +265,14 @@ struct MalformedConfigurationTests {
             found: "both `override` and a `mode` of `expirationTime`", expected: "one of them",
             advice: "remove `override`"),
         Mistake(
+            label: "a least time beside an expiration", yaml: block("{ expirationTime: 1 s, keepFor: 1 h }"), line: 5,
+            column: 32, setting: "services.a.configure[0].keepFor", found: "both `keepFor` and `expirationTime`",
+            expected: "one of them", advice: "`keepFor` is `expirationTime` with `mode: floor`; remove one of them"),
+        Mistake(
+            label: "a least time with a mode", yaml: block("keepFor: { time: 1 h, mode: cap }"), line: 5, column: 18,
+            setting: "services.a.configure[0].keepFor", found: "`keepFor` with a `mode`", expected: "times alone",
+            advice: "its mode is `floor`; write `expirationTime` for another"),
+        Mistake(
             label: "an expiration without a time", yaml: block("expirationTime: { mode: cap }"), line: 5, column: 25,
             setting: "services.a.configure[0].expirationTime", found: "a map without `time`",
             expected: "a duration from 0 to 3650 days with its unit, as `30 s` or `10 min`",

@@ -44,6 +44,19 @@ struct MeantSettingsTests {
         #expect(text.contains("did you mean \(meant)?"), "\(text)")
     }
 
+    @Test func `keepFor is an expirationTime with the mode floor`() throws {
+        func shown(_ setting: String) throws -> String {
+            let yaml = "services: { a: { baseURL: \"https://a.test\", configure: [{ \(setting) }] } }\n"
+            return SettingsCatalogue.show(try ConfigurationFixture(yaml).settings()).yaml
+        }
+        #expect(try shown("keepFor: 10 min") == shown("expirationTime: { time: 10 min, mode: floor }"))
+        #expect(
+            try shown("keepFor: { 200: 1 h, default: 1 s }")
+                == shown("expirationTime: { 200: 1 h, default: 1 s, mode: floor }"))
+        let text = try problems("services: { a: { baseURL: \"https://a.test\", configure: [{ keepfr: 1 h }] } }\n")
+        #expect(text.contains("did you mean `keepFor`?"), "\(text)")
+    }
+
     @Test func `a class of statuses is told to be written as statuses`() throws {
         let yaml = """
             services: { a: { baseURL: "https://a.test", configure: [{ expirationTime: { 200: 1 h, 4xx: 1 min } }] } }

@@ -46,6 +46,23 @@ struct SettingsWarningsTests {
     }
 
     @Test(arguments: [
+        ("preset: github", "{ match: /users/*, expirationTime: 10 min }", true),
+        ("preset: github", "{ match: /users/*, keepFor: 10 min }", false),
+        ("preset: github", "{ expirationTime: { time: 10 min, mode: fallback } }", false),
+        ("baseURL: https://registry.npmjs.org/", "{ expirationTime: 10 min }", true),
+        ("preset: pypi", "{ match: /simple/*, expirationTime: 1 h }", false),
+        ("preset: maven", "{ expirationTime: 1 h }", false), ("baseURL: https://api.test/", "{ expirationTime: 1 h }", false),
+    ])
+    func `a plain expirationTime is warned of where the origin always names a lifetime`(
+        service: String, block: String, isUnused: Bool
+    ) throws {
+        let fixture = try ConfigurationFixture("services:\n  api:\n    \(service)\n    configure: [\(block)]\n")
+        let warnings = try fixture.loader.load().warnings
+        #expect(warnings.map(\.setting) == (isUnused ? ["services.api.configure[0].expirationTime"] : []))
+        if isUnused { #expect(warnings[0].suggestion == "keepFor: 10 min") }
+    }
+
+    @Test(arguments: [
         "match: /users/*", "match: \"**\"", "match: https://api.test/v1/x", "match: https://*.test/x",
         "match: https://cdn.test/x", "host: api.test", "scheme: https", "methods: [GET, QUERY, PROPFIND]",
         "match: /v11/users", "query: { a: \"*\", b: null, c: d }", "match: \"/a:b/*\"",
