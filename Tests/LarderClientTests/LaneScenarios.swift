@@ -277,6 +277,10 @@ struct LaneScenarios {
             let line = try #require(lane.counts.uncacheable.first)
             #expect(line.value.requests == 2)
             #expect(line.value.example == scenario.origin.authority)
+            #expect(lane.counts.stored == 0)
+            #expect(lane.counts.missing.requests == 2)
+            #expect(lane.counts.missing.first == ["GET \(scenario.url("/a"))"])
+            #expect(lane.counts.otherHosts == ["127.0.0.1": 2])
         }
     }
 

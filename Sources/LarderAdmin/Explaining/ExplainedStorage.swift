@@ -134,6 +134,27 @@ enum ExplainedStorage {
         }
     }
 
+    /// Why responses were not stored, as a clause that follows "as".
+    ///
+    /// - Parameter word: the `detail` in `Cache-Status`.
+    static func reason(_ word: String) -> String {
+        switch word {
+        case UnstoredReason.condition(.cacheable).word: "the origin names no lifetime"
+        case "no-store": "the origin says no-store"
+        case "request-no-store": "the request says no-store"
+        case "private": "the origin says that they are one user's (private)"
+        case "authorization": "the requests carry Authorization"
+        case "credentials": "the requests carry credentials that `identity` leaves out"
+        case "vary": "the origin says that each request may get another (Vary: *)"
+        case "status": "their status is for one request only"
+        case UnstoredReason.tooLarge.word: "they are larger than what is kept"
+        case UnstoredReason.cut.word: "they broke off"
+        case UnstoredReason.part.word: "only parts were asked for"
+        case let word where word.hasPrefix("method "): "the \(word) is not answered from the cache"
+        default: word
+        }
+    }
+
     /// How to have the last response, which was not stored, stored the next time.
     static func remedy(for unstored: UnstoredResponse, _ situation: Situation) -> String {
         if case .condition(let condition) = unstored.reason {

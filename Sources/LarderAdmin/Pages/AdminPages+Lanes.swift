@@ -183,8 +183,14 @@ extension Lane {
                 reasons.map { reason, line in
                     [
                         "reason": .string(reason), "requests": .integer(line.requests),
-                        "example": .string(line.example),
+                        "why": .string(ExplainedStorage.reason(reason)), "example": .string(line.example),
                     ]
+                }),
+            "stored": .integer(counts.stored),
+            "missing": ["requests": .integer(counts.missing.requests), "first": .strings(counts.missing.first)],
+            "otherHosts": .array(
+                counts.otherHosts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { host, requests in
+                    ["host": .string(host), "requests": .integer(requests)]
                 }),
             "tunnels": .array(
                 counts.tunnels.lines.prefix(InterceptionReport.limit).map { line in

@@ -104,7 +104,7 @@ struct Run: ParsableCommand {
             Terminal.writeError("larder: \(failure)")
             throw ExitCode(status)
         }
-        let summary = LaneSummary(json: outcome, command: program)
+        let summary = LaneSummary(json: outcome, command: program, listsMissing: offline || failOnMiss)
         guard hasStarted else { throw ExitCode(status) }
         let lines = quiet ? summary.notRecorded.map { [$0] } ?? [] : summary.lines
         for line in lines { Terminal.writeError("larder: \(line)") }

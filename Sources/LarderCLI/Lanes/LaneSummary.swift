@@ -9,6 +9,8 @@ struct LaneSummary {
 
     /// The command's name, without its folders.
     let command: String
+    /// True if the requests that stored responses could not answer are listed.
+    var listsMissing = false
 
     var missed: Int { json["missed"]?.int ?? 0 }
 
@@ -32,13 +34,17 @@ struct LaneSummary {
         let validated = asked > 0 ? ", for \(asked) of which an origin was asked" : ""
         let savings = saved > 0 ? "; \(Quantity.bytes(saved)) of \(Quantity.bytes(sent)) saved\(time)" : ""
         lines.append("\(Quantity.plural(requests, "request")), \(hits) from the cache\(share)\(validated)\(savings)")
-        lines += recordingLines
+        lines += recordingLines + missingLines
+        if let stored = json["stored"]?.int, stored > 0, hits == 0 {
+            lines.append("stored: \(Quantity.plural(stored, "response")), for the next run")
+        }
         for line in (json["uncacheable"]?.array ?? []).prefix(3) {
             let count = line["requests"]?.int ?? 0
             lines.append(
-                "not stored: \(Quantity.plural(count, "response")), \(Outline.printable(line["reason"]?.string ?? "?")) "
-                    + "(as from \(Outline.printable(line["example"]?.string ?? "?")))")
+                "not stored: \(Quantity.plural(count, "response")), as \(Outline.printable(line["why"]?.string ?? "?")) "
+                    + "(from \(Outline.printable(line["example"]?.string ?? "?")))")
         }
+        lines += presetLines
         for line in tunnels.prefix(3) {
             let host = Outline.printable(line["host"]?.string ?? "?")
             lines.append(
@@ -72,11 +78,37 @@ struct LaneSummary {
 
     /// The requests of a replay that were not recorded, with the first of them.
     private func lacking(in recording: JSONValue) -> [String] {
-        guard let count = recording["lacking"]?.int, count > 0 else { return [] }
-        let first = (recording["firstLacking"]?.array ?? []).compactMap(\.string)
+        list("not in the recording", recording["lacking"], recording["firstLacking"], ", answered 504")
+    }
+
+    private var missingLines: [String] {
+        guard listsMissing, json["recording"]?["isReplayed"]?.bool != true else { return [] }
+        return list("not in the cache", json["missing"]?["requests"], json["missing"]?["first"])
+    }
+
+    private func list(_ title: String, _ requests: JSONValue?, _ examples: JSONValue?, _ end: String = "") -> [String] {
+        guard let count = requests?.int, count > 0 else { return [] }
+        let first = (examples?.array ?? []).compactMap(\.string)
         let rest = count > first.count ? ["  …"] : []
-        return ["not in the recording: \(Quantity.plural(count, "request")), answered 504"]
-            + first.map { "  " + Outline.printable($0) } + rest
+        return ["\(title): \(Quantity.plural(count, "request"))\(end)"] + first.map { "  " + Outline.printable($0) } + rest
+    }
+
+    /// The presets for hosts that no service of the daemon covers.
+    private var presetLines: [String] {
+        var counts: [(preset: String, host: String, requests: Int)] = []
+        for line in json["otherHosts"]?.array ?? [] {
+            guard let host = line["host"]?.string, let preset = Preset.of(host: host) else { continue }
+            let requests = line["requests"]?.int ?? 0
+            if let index = counts.firstIndex(where: { $0.preset == preset.name }) {
+                counts[index].requests += requests
+            } else {
+                counts.append((preset.name, host, requests))
+            }
+        }
+        return counts.prefix(3).map { preset, host, requests in
+            "`services: { \(preset): { preset: \(preset) } }` in the daemon's configuration would keep what \(host) sends "
+                + "(\(Quantity.plural(requests, "request")))"
+        }
     }
 
     /// How to make a program that ignores the usual variables use the lane.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LarderHTTP
 import LarderSettings
 
 /// The settings of a popular service: a YAML file embedded in the program.
@@ -32,6 +33,15 @@ struct Preset {
         let text = String(decoding: bytes, as: UTF8.self)
         guard let preset = Preset(text) else { preconditionFailure("a preset of the program is no preset: \(text)") }
         return preset
+    }
+
+    /// The preset that has a service for the host.
+    static func of(host: String) -> Preset? {
+        all.first { preset in
+            let services = [preset.service] + preset.companions.map(\.value.entries)
+            let urls = services.compactMap { entries in entries.last { $0.key == "baseURL" }?.value.text }
+            return urls.contains { (try? TargetURI($0))?.host == host }
+        }
     }
 
     static func named(_ name: String) -> Preset? { all.first { $0.name == name } }

@@ -264,8 +264,7 @@ final class Exchange {
         note()
         if let span = request.span { context.tracer?.record(Span(span, of: self)) }
         if let lane = request.lane {
-            let host = request.uri.isEmpty ? "" : request.uri.authority
-            lane.count(writer.record, request.head.method, host, at: context.now())
+            lane.count(writer.record, request.head.method, request.uri, at: context.now())
             lane.requestEnded()
         }
         let log = context.configuration.settings.log

@@ -16,7 +16,7 @@ struct LaneRecording: ExchangeStep {
             guard let read = try await received.readAhead(upTo: Recording.contentLimit) else {
                 guard case .record(let recording) = use else {
                     if case .replay(let replay) = use {
-                        replay.noteLack(of: request.head.method.token, request.uri.string)
+                        replay.noteLack(of: request.head.method, request.uri.string)
                     }
                     throw received.hasNoRoom ? Problem.tooMuchToLookUp : .notRecorded(request.uri.string)
                 }
@@ -35,7 +35,7 @@ struct LaneRecording: ExchangeStep {
             return false
         case .replay(let replay):
             guard let found = request.traits.wantsUpgrade ? nil : try await answer(replay, content) else {
-                replay.noteLack(of: request.head.method.token, request.uri.string)
+                replay.noteLack(of: request.head.method, request.uri.string)
                 throw Problem.notRecorded(request.uri.string)
             }
             try await give(found)

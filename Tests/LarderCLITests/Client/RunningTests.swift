@@ -232,6 +232,31 @@ struct RunningTests {
         #expect(variables.values.first?.value == "http://anna:x@127.0.0.1:1")
     }
 
+    @Test func `a run without hits says why, and which preset would help`() {
+        let json: JSONValue = [
+            "requests": 5, "hits": 0, "stored": 1,
+            "uncacheable": [
+                ["reason": "not-cacheable", "why": "the origin names no lifetime", "requests": 3, "example": "a.test"]
+            ],
+            "missing": ["requests": 5, "first": ["GET https://pypi.org/simple/a/"]],
+            "otherHosts": [
+                ["host": "pypi.org", "requests": 1], ["host": "files.pythonhosted.org", "requests": 1],
+                ["host": "a.test", "requests": 3],
+            ],
+        ]
+        let lines = LaneSummary(json: json, command: "pip").lines
+        #expect(
+            lines == [
+                "5 requests, 0 from the cache (0 %)", "stored: 1 response, for the next run",
+                "not stored: 3 responses, as the origin names no lifetime (from a.test)",
+                "`services: { pypi: { preset: pypi } }` in the daemon's configuration would keep what pypi.org sends "
+                    + "(2 requests)",
+            ])
+        let listed = LaneSummary(json: json, command: "pip", listsMissing: true).lines
+        #expect(
+            Array(listed[1...3]) == ["not in the cache: 5 requests", "  GET https://pypi.org/simple/a/", "  …"])
+    }
+
     @Test func `from the cache is what no origin had to send, as in the status`() {
         let outcomes: JSONValue = ["hit": 1, "validated": 2, "collapsed": 1, "stale": 1, "miss": 3, "error": 2]
         let lines = LaneSummary(json: ["requests": 10, "hits": 2, "outcomes": outcomes], command: "true").lines

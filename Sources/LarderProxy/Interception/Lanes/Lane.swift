@@ -67,8 +67,8 @@ package final class Lane: Sendable {
     /// The prefix of a proxy user that names a lane.
     package static let userPrefix = "lane-"
 
-    func count(_ record: ExchangeRecord, _ method: Method, _ host: String, at now: Timestamp) {
-        state.withLock { $0.count(record, method, host, at: now) }
+    func count(_ record: ExchangeRecord, _ method: Method, _ uri: TargetURI, at now: Timestamp) {
+        state.withLock { $0.count(record, method, uri, at: now) }
     }
 
     func tunnelBegan(_ authority: Authority, _ reason: TunnelReason, client: String, at now: Timestamp) {
@@ -96,12 +96,19 @@ package struct LaneCounts: Sendable {
     }
 
     private static let reasonLimit = 64
+    private static let hostLimit = 64
 
     package private(set) var kinds: [LoopCounters.Kind: UInt64] = [:]
     /// Octets of content sent to clients, and those of them not received from origins.
     package private(set) var sent: UInt64 = 0
     package private(set) var saved: UInt64 = 0
     package private(set) var uncacheable: [String: Uncacheable] = [:]
+    /// Responses that were stored, so that the next request gets them from the cache.
+    package private(set) var stored: UInt64 = 0
+    /// The requests that stored responses could not answer, without tunnels.
+    package private(set) var missing = CountedRequests()
+    /// How many of `missing` were for each host that no service covers.
+    package private(set) var otherHosts: [String: UInt64] = [:]
     package internal(set) var tunnels = TunnelTable()
     package private(set) var last: Timestamp
     private var missNanoseconds: Int64 = 0
@@ -129,7 +136,7 @@ package struct LaneCounts: Sendable {
     }
 
     fileprivate mutating func count(
-        _ record: ExchangeRecord, _ method: Method, _ host: String, at now: Timestamp
+        _ record: ExchangeRecord, _ method: Method, _ uri: TargetURI, at now: Timestamp
     ) {
         last = now
         // CONNECT requests and tunnels are counted by host.
@@ -140,15 +147,30 @@ package struct LaneCounts: Sendable {
         case .hit, .stale:
             hitNanoseconds += record.duration
             saved += UInt64(max(0, record.contentSent))
-        case .miss, .validated, .pass: missNanoseconds += record.duration
+        case .miss, .validated, .pass:
+            missNanoseconds += record.duration
+            noteMissing(record, method, uri)
+        case .collapsed, .error, .refused: noteMissing(record, method, uri)
         default: break
         }
+        let host = uri.isEmpty ? "" : uri.authority
+        if case .forward(_, _, stored: true, _) = record.cacheStatus?.outcome { stored += 1 }
         guard let reason = record.unstoredWords(method) else { return }
         if uncacheable[reason] == nil {
             guard uncacheable.count < LaneCounts.reasonLimit else { return }
             uncacheable[reason] = Uncacheable(example: host)
         }
         uncacheable[reason]?.requests += 1
+    }
+}
+
+extension LaneCounts {
+    fileprivate mutating func noteMissing(_ record: ExchangeRecord, _ method: Method, _ uri: TargetURI) {
+        guard !uri.isEmpty else { return }
+        missing.add(method, uri.string)
+        guard record.service == "-" else { return }
+        let host = uri.host
+        if otherHosts[host] != nil || otherHosts.count < LaneCounts.hostLimit { otherHosts[host, default: 0] += 1 }
     }
 }
 

@@ -106,16 +106,7 @@ package final class Replay: Sendable {
     /// Given back with it.
     private let share: OctetRoom.Share?
     let turns = Lock<[RecordingKey: Int]>([:])
-    private let lacks = Lock(Lacks())
-
-    /// The requests that were not recorded.
-    package struct Lacks: Sendable {
-        package fileprivate(set) var requests = 0
-        /// The first of them, as `GET https://…`, each once.
-        package fileprivate(set) var first: [String] = []
-
-        fileprivate static let limit = 5
-    }
+    private let lacks = Lock(CountedRequests())
 
     package init(_ recording: Recording, _ share: OctetRoom.Share? = nil) {
         self.recording = recording
@@ -124,16 +115,11 @@ package final class Replay: Sendable {
 
     package var name: String { recording.name }
     package var count: Int { recording.count }
-    package var lacking: Lacks { lacks.withLock { $0 } }
+    /// The requests that were not recorded.
+    package var lacking: CountedRequests { lacks.withLock { $0 } }
 
     /// Counts a request that was not recorded.
-    func noteLack(of method: String, _ url: String) {
-        let line = String("\(method) \(SecretText.scrubbed(url: url))".prefix(300))
-        lacks.withLock { lacks in
-            lacks.requests += 1
-            if lacks.first.count < Lacks.limit, !lacks.first.contains(line) { lacks.first.append(line) }
-        }
-    }
+    func noteLack(of method: Method, _ url: String) { lacks.withLock { $0.add(method, url) } }
 
     /// The response to a request; nil if none was recorded. A recording from elsewhere has had its secrets and its
     /// codings removed, so a request is also looked up without its own. That takes a while for long content.
@@ -154,5 +140,21 @@ package final class Replay: Sendable {
             return turns[key] ?? 0
         }
         return recording.exchange(key, turn: turn)
+    }
+}
+
+/// A number of requests, with the first of them as examples.
+package struct CountedRequests: Sendable {
+    package private(set) var requests = 0
+    /// The first requests without repetitions, as `GET https://…`. Secrets in their URLs are removed.
+    package private(set) var first: [String] = []
+
+    private static let limit = 5
+
+    mutating func add(_ method: Method, _ url: String) {
+        requests += 1
+        guard first.count < CountedRequests.limit else { return }
+        let line = String("\(method.token) \(SecretText.scrubbed(url: url))".prefix(300))
+        if !first.contains(line) { first.append(line) }
     }
 }
