@@ -42,10 +42,14 @@ enum ExplainedPersonality {
         let isShared = situation.service.settings.privacy == .shared
         switch self {
         case .credential(let field):
-            let apart = service == "-" ? "describe the API as a service with `privacy: partitioned`" : "set `privacy: partitioned` for the service"
+            let apart =
+                service == "-"
+                ? "describe the API as a service with `privacy: partitioned`"
+                : "set `privacy: partitioned` for the service"
             return "The request carries \(field), and the origin \(lack): the answer may be this user's alone, and no "
                 + "`expirationTime` counts. If the origin sends everyone the same, "
-                + SuggestedBlock(situation).adding("everyone: true") + " Else \(apart), or leave \(field) out of requests."
+                + SuggestedBlock(situation).adding("everyone: true")
+                + " Else \(apart), or leave \(field) out of requests."
         case .cookie:
             return
                 "The response sets a cookie, and the origin \(lack): it may be one user's alone, and no `expirationTime` counts. "

@@ -18,8 +18,8 @@ struct SuggestedBlock {
     func adding(_ settings: String) -> String {
         let block = "{ \(condition), \(settings) }"
         guard situation.service.base != nil else {
-            return "describe the API as a service, by `api: { baseURL: \"\(situation.uri.origin)/\", configure: [ \(block) ] }` "
-                + "under `services`."
+            return "describe the API as a service, by "
+                + "`api: { baseURL: \"\(situation.uri.origin)/\", configure: [ \(block) ] }` under `services`."
         }
         return "add `- \(block)` at the end of `configure` of the service `\(situation.service.name)`."
     }

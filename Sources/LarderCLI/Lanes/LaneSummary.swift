@@ -90,7 +90,8 @@ struct LaneSummary {
         guard let count = requests?.int, count > 0 else { return [] }
         let first = (examples?.array ?? []).compactMap(\.string)
         let rest = count > first.count ? ["  …"] : []
-        return ["\(title): \(Quantity.plural(count, "request"))\(end)"] + first.map { "  " + Outline.printable($0) } + rest
+        return ["\(title): \(Quantity.plural(count, "request"))\(end)"] + first.map { "  " + Outline.printable($0) }
+            + rest
     }
 
     /// The presets for hosts that no service of the daemon covers.

@@ -14,10 +14,10 @@ extension Preset {
                     let url = block.pattern.example(of: service), service.expirationMode(of: url) == .fallback
                 else { return nil }
                 let setting = "services.\(service.name).configure[\(index)].expirationTime"
-                let written = UnitText.write(time)
+                let (written, host) = (UnitText.write(time), service.baseURL.target.host)
                 return SettingsProblem(
                     at: reader.place(of: setting), setting: setting,
-                    found: "\(SettingsProblem.quoted(written)) where \(service.baseURL.target.host) names a lifetime itself",
+                    found: "\(SettingsProblem.quoted(written)) where \(host) names a lifetime itself",
                     suggestion: "keepFor: \(written)",
                     advice: "`expirationTime` without a `mode` is used only where the origin names no lifetime")
             }

@@ -154,7 +154,7 @@ package struct LaneCounts: Sendable {
         default: break
         }
         let host = uri.isEmpty ? "" : uri.authority
-        if case .forward(_, _, stored: true, _) = record.cacheStatus?.outcome { stored += 1 }
+        if case .forward(_, status: _, stored: true, collapsed: _) = record.cacheStatus?.outcome { stored += 1 }
         guard let reason = record.unstoredWords(method) else { return }
         if uncacheable[reason] == nil {
             guard uncacheable.count < LaneCounts.reasonLimit else { return }
