@@ -15,7 +15,8 @@ package import Logging
 package final class Daemon: Sendable {
     package let proxy: Proxy
     /// The history of the last day; to be sampled every `History.interval`.
-    package let history = History()
+    package let history: History
+    private let statistics: StatisticsFile?
     private let state: Lock<Lasting>
     /// The thread that makes a configuration, with `state` locked.
     private let maker = Lock<UInt?>(nil)
@@ -37,6 +38,11 @@ package final class Daemon: Sendable {
         lasting.interception = interception
         let recordings = store.map { RecordingFiles(directory: $0.directory) }
         recordings?.removeDrafts()
+        statistics = store.map { StatisticsFile(directory: $0.directory, logger) }
+        history = History(
+            continuing: statistics.map { file in
+                file.read() ?? KeptStatistics(startingAt: Timestamp(nanoseconds: time.now()))
+            })
         proxy = try Proxy(
             configuration: Daemon.configuration(settings, &lasting, asksPrograms: true),
             diskTier: store.map { DiskTier(store: $0, via: ProxyConfiguration.via) },
@@ -77,6 +83,11 @@ package final class Daemon: Sendable {
         }
         settleCredentials(in: proxy.diskTier?.store)
         return waiting
+    }
+
+    /// Writes the statistics for the next run. Not on a loop: it blocks on the disk.
+    @concurrent package func keepStatistics() async {
+        if let statistics, let kept = history.kept(proxy) { statistics.write(kept) }
     }
 
     // MARK: Variables

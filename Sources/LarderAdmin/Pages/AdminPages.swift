@@ -45,7 +45,7 @@ package struct AdminPages: OwnPages {
 
     private static func desk(_ history: History, threads: Int) -> Desk {
         let walkers = WorkerPool(name: "larder-admin", threads: threads, queueLimit: 32)
-        let pages = AdminPages.statusPages.merging(AdminPages.resourcePages(walkers)) { page, _ in page }
+        let pages = AdminPages.statusPages(history).merging(AdminPages.resourcePages(walkers)) { page, _ in page }
             .merging(AdminPages.offlinePages) { page, _ in page }
             .merging(AdminPages.overridePages) { page, _ in page }
             .merging(AdminPages.eventPages(walkers)) { page, _ in page }
@@ -96,7 +96,7 @@ package struct AdminPages: OwnPages {
         return report.leavingOutVisits(but: proxy.configuration.router.table)
     }
 
-    private static var statusPages: [String: Page] {
+    private static func statusPages(_ history: History) -> [String: Page] {
         [
             "/-/permission": .reading { request, proxy in
                 _ = try AdminParameters(request, known: [])
@@ -117,7 +117,9 @@ package struct AdminPages: OwnPages {
             },
             "/-/status": .reading { request, proxy in
                 _ = try AdminParameters(request, known: [])
-                return OwnResponse(json: await status(request, proxy).json)
+                var report = await status(request, proxy)
+                report.allTime = history.allTime(proxy)
+                return OwnResponse(json: report.json)
             },
             "/-/explain": .reading { request, proxy in
                 let explanation = try await Explanation(of: request, proxy)

@@ -23,6 +23,7 @@ extension StatusReport {
             "requests": requestsJSON,
             "hitRatio": .decimal(hitRatio, places: 4),
             "byteHitRatio": .decimal(byteHitRatio, places: 4),
+            "allTime": allTime.map(json(of:)) ?? .null,
             "memory": json(of: memory),
             "disk": diskJSON,
             "resources": .integer(resources),
@@ -157,6 +158,13 @@ extension StatusReport {
                 "loads": ["p50": latency(.origin, 0.5), "p99": latency(.origin, 0.99)],
             ],
         ]
+    }
+
+    private func json(of allTime: KeptStatistics.AllTime) -> JSONValue {
+        var object = StatusReport.counts(allTime.totals)
+        object["since"] = .time(allTime.since)
+        object["secondsSaved"] = .seconds(allTime.timeSaved)
+        return .object(object)
     }
 
     private func json(of quota: QuotaTable.Line) -> JSONValue {

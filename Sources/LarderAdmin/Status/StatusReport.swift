@@ -71,6 +71,8 @@ struct StatusReport: Sendable {
     var troubledOrigins: [String: OriginReport]
     var loops: [LoopLine]
     var process: ProcessUsage
+    /// The counts of all runs of the daemon; nil where statistics are not kept.
+    var allTime: KeptStatistics.AllTime?
 
     init(of proxy: Proxy) async {
         let settings = proxy.configuration.settings

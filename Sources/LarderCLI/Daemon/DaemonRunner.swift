@@ -46,7 +46,9 @@ enum DaemonRunner {
         notifier.send(
             .stopping, .status("Waiting for running responses to end."), .extendTimeout(patience + .seconds(30)))
         logger.notice("stopping", metadata: ["connections": "\(daemon.proxy.openConnections)"])
+        await daemon.keepStatistics()
         await daemon.proxy.drain()
+        await daemon.keepStatistics()
         ChildProcess.killAll()
         logger.notice("stopped")
         // Until here a second signal is handled.
@@ -136,12 +138,15 @@ enum DaemonRunner {
         }
     }
 
-    /// Samples the history.
+    /// Samples the history, and keeps it for the next run once a minute.
     private static func keepHistory(of daemon: Daemon, on control: EventLoop) {
         control.spawn { loop in
             while true {
-                await loop.sleep(for: History.interval)
-                daemon.history.sample(daemon.proxy)
+                for _ in 0..<12 {
+                    await loop.sleep(for: History.interval)
+                    daemon.history.sample(daemon.proxy)
+                }
+                await daemon.keepStatistics()
             }
         }
     }

@@ -85,6 +85,18 @@ enum StatusText {
         if let saved = status["bytes"]?["saved"]?.int, let sent = status["bytes"]?["sent"]?.int {
             facts.rows.append(["saved", "\(Quantity.bytes(saved)) of \(Quantity.bytes(sent)) sent to clients"])
         }
+        if let allTime = status["allTime"], let since = allTime["since"]?.string {
+            let seconds = allTime["secondsSaved"]?.double ?? 0
+            let saved = [
+                Quantity.bytes(allTime["bytes"]?["saved"]?.int ?? 0), seconds >= 1 ? Quantity.seconds(seconds) : nil,
+            ].compactMap(\.self).joined(separator: " and about ")
+            facts.rows.append([
+                "all time",
+                "hit ratio \(Quantity.percent(allTime["hitRatio"]?.double ?? 0)) of "
+                    + "\(Quantity.plural(ServiceTable.requests(allTime["requests"]), "request")), \(saved) saved, "
+                    + "since \(Outline.printable(String(since.prefix(10))))",
+            ])
+        }
         if let latency = status["latencyMilliseconds"] {
             let medians = ["hits", "loads"].map { "\($0) \(Quantity.median(latency[$0]))" }
             facts.rows.append(["took", medians.joined(separator: ", ") + " (median)"])

@@ -4,7 +4,8 @@ import LarderHTTP
 import LarderIO
 package import LarderProxy
 
-/// The last quarter of an hour and the last day, in steps, as drawn by the dashboard.
+/// The last quarter of an hour and the last day, in steps, as drawn by the dashboard, and the counts of all runs of the
+/// daemon.
 ///
 /// Bounded: 180 steps of 5 s, 288 of 5 min, and for each of at most 200 services 96 of 15 min; about 700 KiB in all.
 package final class History: Sendable {
@@ -17,7 +18,7 @@ package final class History: Sendable {
         var saved: UInt64 = 0
         var received: UInt64 = 0
 
-        private static let all: [any WritableKeyPath<Counts, UInt64> & Sendable] = [
+        static let all: [any WritableKeyPath<Counts, UInt64> & Sendable] = [
             \.hits, \.misses, \.passes, \.errors, \.saved, \.received,
         ]
 
@@ -44,9 +45,11 @@ package final class History: Sendable {
         private(set) var last: Int64?
         private(set) var values: [Value] = []
 
-        init(seconds: Int64, limit: Int) {
+        init(seconds: Int64, limit: Int, last: Int64? = nil, _ values: [Value] = []) {
             self.seconds = seconds
             self.limit = limit
+            self.last = last
+            self.values = values
         }
 
         /// Sets the value of the step at `now`; skipped steps become `blank`.
@@ -97,7 +100,7 @@ package final class History: Sendable {
 
     struct State: Sendable {
         var recent = Series<Step>(seconds: 5, limit: 180)
-        var day = Series<Step>(seconds: 300, limit: 288)
+        var day = History.daySteps
         var services: [String: Series<ServiceStep>] = [:]
         fileprivate var mark = Mark()
         /// The counters at the start of the running step of `day`, whose latencies are those of the whole step.
@@ -111,7 +114,7 @@ package final class History: Sendable {
             for (name, total) in totals {
                 let before = serviceMarks.updateValue(total, forKey: name) ?? ServiceStep()
                 guard services[name] != nil || services.count < serviceLimit && isConfigured(name) else { continue }
-                services[name, default: Series(seconds: 900, limit: 96)].put(at: now, blank: ServiceStep()) { step in
+                services[name, default: History.serviceSteps].put(at: now, blank: ServiceStep()) { step in
                     step.hits += total.hits &- before.hits
                     step.others += total.others &- before.others
                     step.errors += total.errors &- before.errors
@@ -120,13 +123,48 @@ package final class History: Sendable {
         }
     }
 
-    private let state = Lock(State())
+    private let state: Lock<State>
+    /// The counts of earlier runs; nil where statistics are not kept.
+    private let former: KeptStatistics.AllTime?
 
     static let serviceLimit = 200
+    static let daySteps = Series<Step>(seconds: 300, limit: 288)
+    static let serviceSteps = Series<ServiceStep>(seconds: 900, limit: 96)
     /// How often `sample` is to be called.
     package static let interval = Duration.seconds(5)
 
-    package init() {}
+    package convenience init() { self.init(continuing: nil) }
+
+    /// - Parameter kept: the statistics of earlier runs; nil where statistics are not kept.
+    init(continuing kept: KeptStatistics?) {
+        var state = State()
+        if let kept { (state.day, state.services) = (kept.day, kept.services) }
+        self.state = Lock(state)
+        former = kept?.allTime
+    }
+
+    /// The counts of all runs; nil where statistics are not kept.
+    func allTime(_ proxy: Proxy) -> KeptStatistics.AllTime? {
+        guard var allTime = former else { return nil }
+        func add(_ more: [UInt64], to counts: inout [UInt64]) { counts = zip(counts, more).map { $0 &+ $1 } }
+        add(LoopCounters.Kind.allCases.map { proxy.total($0) }, to: &allTime.totals.kinds)
+        for service in proxy.serviceTotals().values {
+            allTime.totals.sent &+= service.sent
+            allTime.totals.saved &+= service.saved
+            add(service.latencySums, to: &allTime.totals.latencySums)
+            for source in ServiceCounters.Source.allCases {
+                add(service.latencies(source), to: &allTime.totals.latencies[source.rawValue])
+            }
+        }
+        return allTime
+    }
+
+    /// The statistics for the next run; nil where they are not kept.
+    func kept(_ proxy: Proxy) -> KeptStatistics? {
+        sample(proxy)
+        let steps = steps
+        return allTime(proxy).map { KeptStatistics(allTime: $0, day: steps.day, services: steps.services) }
+    }
 
     var steps: State { state.withLock { $0 } }
 
