@@ -11,7 +11,7 @@ struct Top: ParsableCommand {
         commandName: "top",
         abstract: "Show rates, services and requests as they happen.",
         discussion: """
-            On a terminal the picture is made anew every second, and Ctrl-C ends it; elsewhere it is plain text, one \
+            On a terminal the picture is made anew every second, and q or Ctrl-C ends it; elsewhere it is plain text, one \
             picture after the other. Of many hits in a second only some are among the requests.
             """)
 
@@ -37,11 +37,18 @@ struct Top: ParsableCommand {
             signal(SIGINT) { _ in
                 let rest: StaticString = "\u{1B}[?25h\u{1B}[?1049l"
                 _ = Glibc.write(STDOUT_FILENO, rest.utf8Start, rest.utf8CodeUnitCount)
+                KeyReader.restore()
                 _exit(0)
             }
             Terminal.write("\u{1B}[?1049h\u{1B}[?25l")
+            KeyReader.begin()
         }
-        defer { if isTerminal { Terminal.write("\u{1B}[?25h\u{1B}[?1049l") } }
+        defer {
+            if isTerminal {
+                KeyReader.restore()
+                Terminal.write("\u{1B}[?25h\u{1B}[?1049l")
+            }
+        }
         var last: TopPicture.Moment?
         var left = number
         while left != 0 {
@@ -61,7 +68,48 @@ struct Top: ParsableCommand {
                 last = moment
             }
             left = left.map { $0 - 1 }
-            if left != 0 { sleep(UInt32(interval)) }
+            if left != 0, KeyReader.waits(seconds: interval, for: "q") { break }
+        }
+    }
+}
+
+/// Reads single keys from the terminal, without showing them.
+private enum KeyReader {
+    /// The terminal's settings before. The main thread writes it once, before the handler of SIGINT can read it.
+    private nonisolated(unsafe) static var former: termios?
+
+    /// Does nothing where standard input is no terminal, or this program is in the background.
+    static func begin() {
+        var settings = termios()
+        guard isatty(STDIN_FILENO) == 1, tcgetpgrp(STDIN_FILENO) == getpgrp(), tcgetattr(STDIN_FILENO, &settings) == 0
+        else { return }
+        former = settings
+        settings.c_lflag &= ~tcflag_t(ICANON | ECHO)
+        tcsetattr(STDIN_FILENO, TCSANOW, &settings)
+    }
+
+    static func restore() {
+        if var former { tcsetattr(STDIN_FILENO, TCSANOW, &former) }
+    }
+
+    /// Waits until the time is over, or until `key` is pressed; true for the key.
+    static func waits(seconds: Int, for key: Character) -> Bool {
+        guard former != nil else {
+            sleep(UInt32(seconds))
+            return false
+        }
+        let end = ContinuousClock.now + .seconds(seconds)
+        while true {
+            let left = (end - ContinuousClock.now) / .milliseconds(1)
+            guard left > 0 else { return false }
+            var input = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+            guard poll(&input, 1, Int32(left.rounded(.up))) > 0 else { continue }
+            var octet: UInt8 = 0
+            guard read(STDIN_FILENO, &octet, 1) == 1 else {
+                // The terminal is gone.
+                return true
+            }
+            if octet == key.asciiValue { return true }
         }
     }
 }
@@ -98,7 +146,7 @@ struct TopPicture {
     var text: String {
         var lines = head + [""] + services + [""]
         let room = max(3, height - lines.count - 2)
-        lines.append(style.bold("outcome   status   took      size  request"))
+        lines.append(style.bold(RequestLines.heading(width: width)))
         lines += requests.prefix(room).map { RequestLines.line($0, style, width: width) }
         if requests.isEmpty { lines.append(style.dim("no requests yet")) }
         return lines.joined(separator: "\n") + "\n"
@@ -129,7 +177,7 @@ struct TopPicture {
     }
 
     private var services: [String] {
-        ServiceTable(status).lines(limit: max(3, height / 3), style, rate: rate)
+        ServiceTable(status).lines(limit: max(3, height / 3), style, width: width, rate: rate)
     }
 
     /// Requests per second, since the previous view.

@@ -30,6 +30,17 @@ struct Columns {
         return text
     }
 
+    /// Leaves out the last columns that do not fit into the width. The first two stay.
+    mutating func narrow(to width: Int) {
+        let all = (heading.map { [$0] } ?? []) + rows
+        let widths = sides.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
+        var count = sides.count
+        while count > 2, widths[..<count].reduce(0, +) + separator.count * (count - 1) > width { count -= 1 }
+        sides = Array(sides.prefix(count))
+        heading = heading.map { Array($0.prefix(count)) }
+        rows = rows.map { Array($0.prefix(count)) }
+    }
+
     /// Facts side by side, in as many lines as the width demands.
     static func folded(_ facts: [String], separator: String, width: Int) -> [String] {
         facts.reduce(into: []) { lines, fact in

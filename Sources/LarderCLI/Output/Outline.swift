@@ -82,8 +82,18 @@ enum Outline {
                 return Quantity.bytes(bytes)
             }
             if let ratio = value.double, name.hasSuffix("Ratio") { return Quantity.percent(ratio) }
-            return number.text
+            return decimal(number.text, value.double)
         }
+    }
+
+    /// A number without an exponent, with at most nine decimal places.
+    private static func decimal(_ text: String, _ value: Double?) -> String {
+        guard text.contains(where: { $0 == "e" || $0 == "E" }), let value, abs(value) < 1e9 else { return text }
+        let billionths = Int((abs(value) * 1e9).rounded())
+        var digits = String(1_000_000_000 + billionths % 1_000_000_000).dropFirst()
+        while digits.last == "0" { digits.removeLast() }
+        let sign = value < 0 && billionths > 0 ? "-" : ""
+        return "\(sign)\(billionths / 1_000_000_000)" + (digits.isEmpty ? "" : ".\(digits)")
     }
 
     /// Text from elsewhere may contain terminal control codes; they are escaped.

@@ -10,7 +10,8 @@ enum RequestLines {
         let status = note["status"]?.int.map { $0 == 0 ? "-" : "\($0)" } ?? "-"
         let took = Quantity.latency(note["seconds"]?.double ?? 0)
         let size = Quantity.bytes(note["bytes"]?.int ?? 0)
-        let front = "\(padded(outcome, 9)) \(padded(status, 3)) \(left(took, 7)) \(left(size, 9))  "
+        var front = "\(padded(outcome, 9)) \(padded(status, 3)) "
+        if hasTimes(width) { front += "\(left(took, 7)) \(left(size, 9))  " }
         let name = Outline.printable("\(note["method"]?.string ?? "?") \(note["url"]?.string ?? "?")")
         let shown = width.map { ResourceTable.shortened(name, to: max(12, $0 - front.count)) } ?? name
         let reason = Outline.printable(note["problem"]?.string ?? note["reason"]?.string ?? "")
@@ -21,6 +22,14 @@ enum RequestLines {
             ? style.good(word) : ["error", "aborted"].contains(outcome) ? style.bad(word) : word
         return coloured + front.dropFirst(word.count) + shown + rest
     }
+
+    /// The names of the columns.
+    static func heading(width: Int?) -> String {
+        hasTimes(width) ? "outcome   status   took      size  request" : "outcome        request"
+    }
+
+    /// True if lines of this width have room for durations and sizes.
+    private static func hasTimes(_ width: Int?) -> Bool { width ?? .max >= 60 }
 
     static func padded(_ text: String, _ width: Int) -> String {
         text + String(repeating: " ", count: max(0, width - text.count))

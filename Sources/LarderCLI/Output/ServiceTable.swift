@@ -19,8 +19,12 @@ struct ServiceTable {
 
     /// The table's lines, with the first `limit` services.
     ///
-    /// - Parameter rate: requests per second by the name of a service; nil leaves the column out.
-    func lines(limit: Int, _ style: TextStyle, rate: ((String) -> String)? = nil) -> [String] {
+    /// - Parameters:
+    ///   - width: the line width in characters, for which the last columns are left out; nil for unlimited.
+    ///   - rate: requests per second by the name of a service; nil leaves the column out.
+    func lines(
+        limit: Int, _ style: TextStyle, width: Int? = nil, rate: ((String) -> String)? = nil
+    ) -> [String] {
         guard !services.isEmpty else { return [style.dim("no services")] }
         let rates = rate == nil ? [] : ["req/s"]
         let heading = ["service"] + rates + ["requests", "errors", "hit ratio", "saved", "hits", "loads"]
@@ -39,6 +43,7 @@ struct ServiceTable {
                     ])
         }
         let more = services.count - limit
+        if let width { table.narrow(to: width) }
         return table.text(style).split(separator: "\n").map(String.init)
             + (more > 0 ? [style.dim("and \(Quantity.count(more)) more")] : [])
     }

@@ -28,7 +28,12 @@ const latency = seconds => {
   return seconds < 1 ? digits(seconds * 1e3) + "\u00a0ms" : digits(seconds) + "\u00a0s";
 };
 const percent = r => (r > 0 && r < 0.0995 ? decimal(r * 100) : (r * 100).toFixed(0)) + "\u00a0%";
-const rateText = r => (r < 10 && r > 0 ? decimal(r) : count(Math.round(r))) + "/s";
+// Below a tenth of a request in a second by the minute, below a tenth of that by the hour.
+const rateText = r => {
+  if (r >= 10 || r <= 0) return count(Math.round(r)) + "/s";
+  if (r >= 0.1) return decimal(r) + "/s";
+  return r * 60 >= 0.1 ? decimal(r * 60) + "/min" : decimal(r * 3600) + "/h";
+};
 
 function element(name, text, style) {
   const made = document.createElement(name);

@@ -7,6 +7,33 @@ import Testing
 
 @Suite("What people see")
 struct OutputTests {
+    @Test func `numbers have no exponent`() throws {
+        for (text, shown) in [("9e-05", "0.00009"), ("-2.5e-3", "-0.0025"), ("1e3", "1000"), ("0.25", "0.25")] {
+            #expect(Outline.plain(try JSONValue(parsing: Array(text.utf8)), name: nil) == shown)
+        }
+    }
+
+    @Test func `a narrow table leaves out its last columns`() {
+        var table = Columns(
+            sides: [.left, .right, .right], rows: [["api", "12", "100 %"]],
+            heading: ["service", "requests", "hit ratio"])
+        table.narrow(to: 26)
+        #expect(table.text(.plain) == "service  requests\napi            12\n")
+        table.narrow(to: 5)
+        #expect(table.sides.count == 2)
+    }
+
+    @Test func `the counts of all runs have a line`() throws {
+        let status = try JSONValue(
+            parsing: """
+                {"allTime": {"since": "2026-11-01T10:00:00Z", "hitRatio": 0.75, "requests": {"hit": 3, "miss": 1},
+                 "bytes": {"saved": 1024}, "secondsSaved": 90.5}}
+                """)
+        #expect(
+            StatusText.text(status, .plain).contains(
+                "all time  hit ratio 75 % of 4 requests, 1 KiB and about 1 min 30 s saved, since 2026-11-01\n"))
+    }
+
     @Test func `the status fits on a screen`() throws {
         let status = try JSONValue(
             parsing: """
