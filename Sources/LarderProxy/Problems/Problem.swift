@@ -2,6 +2,7 @@
 
 package import LarderHTTP
 package import LarderRules
+import LarderSettings
 
 /// An error response made by Larder itself: what is wrong, where, and what to do next (RFC 9457).
 package struct Problem: Error, Sendable, Equatable {
@@ -55,32 +56,67 @@ extension Problem {
                 + "proxy (http_proxy). Names of your own go into `gateway.hosts` in the configuration.")
     }
 
-    /// - Parameter leadsToAnyHost: whether the gateway leads this client to hosts without configuration.
-    static func unknownPath(_ path: String, services: [String], leadsToAnyHost: Bool) -> Problem {
-        let known =
-            services.isEmpty
-            ? "No services are configured." : "The services are: \(services.sorted().joined(separator: ", "))."
+    /// - Parameters:
+    ///   - services: the names and mounts of the services.
+    ///   - leadsToAnyHost: whether the gateway leads this client to hosts without configuration.
+    static func unknownPath(
+        _ path: String, services: [(name: String, mount: String)], leadsToAnyHost: Bool
+    ) -> Problem {
+        let names = services.map(\.name).sorted()
+        let list = names.joined(separator: ", ")
+        let known = names.isEmpty ? "No services are configured." : "The services are: \(list)."
+        let meant = meantPath(path, services: services, leadsToAnyHost: leadsToAnyHost)
         return Problem(
             status: 404, title: "No service here", proxyError: .httpRequestError,
             detail: "No service is mounted at \(path.prefix(200)). \(known)",
-            advice: leadsToAnyHost
-                ? (meantPath(path).map { "Did you mean \($0)? " } ?? "")
-                    + "Call /<service>/… at this address, or /https/<host>/… for a host without configuration."
-                : "Call /<service>/… at this address.")
+            advice: (meant.map { "Did you mean \($0)? " } ?? "")
+                + (leadsToAnyHost
+                    ? "Call /<service>/… at this address, or /https/<host>/… for a host without configuration."
+                    : "Call /<service>/… at this address."))
     }
 
-    /// The path of the gateway for a URL that stands behind Larder's address, or where a host should, as it is.
-    private static func meantPath(_ path: String) -> String? {
-        var path = path[...]
+    /// The path that was probably meant: of one of Larder's own pages, of a service, or of a host.
+    private static func meantPath(
+        _ path: String, services: [(name: String, mount: String)], leadsToAnyHost: Bool
+    ) -> String? {
+        let path = path.prefix(200)
+        let first = path.dropFirst().prefix { $0 != "/" }
+        let rest = path.dropFirst(first.count + 1)
+        if rest.isEmpty, ownPages.contains(first.lowercased()) { return "/-/\(first.lowercased())" }
+        let near = Nearest.name(to: String(first), in: services.map(\.name))
+        if let mount = services.first(where: { $0.name == near })?.mount { return mount + rest.drop { $0 == "/" } }
+        return leadsToAnyHost ? gatewayPath(path) : nil
+    }
+
+    /// The names of the pages below `/-/` that people look for.
+    private static let ownPages = [
+        "status", "metrics", "health", "ready", "explain", "resources", "requests", "history", "events",
+    ]
+
+    /// The path of the gateway for a URL or a host that stands behind Larder's address, or where a host should.
+    private static func gatewayPath(_ path: Substring) -> String? {
+        var path = path
         for scheme in ["/https", "/http"] where path.lowercased().hasPrefix("\(scheme)/http") {
             path = path.dropFirst(scheme.count)
         }
         for scheme in ["https", "http"] where path.lowercased().hasPrefix("/\(scheme):") {
-            let rest = path.prefix(200).dropFirst(scheme.count + 2).drop { $0 == "/" }
+            let rest = path.dropFirst(scheme.count + 2).drop { $0 == "/" }
             return rest.isEmpty ? nil : "/\(scheme)/\(rest)" + (rest.contains("/") ? "" : "/")
         }
-        return nil
+        let host = path.dropFirst().prefix { $0 != "/" }
+        let labels = host.split(separator: ".", omittingEmptySubsequences: false)
+        guard labels.count > 1, labels.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(isOfLabel) }),
+            let end = labels.last, end.count > 1, end.allSatisfy(\.isLetter), !fileEndings.contains(String(end))
+        else { return nil }
+        return "/https\(path)" + (path.dropFirst().contains("/") ? "" : "/")
     }
+
+    private static func isOfLabel(_ octet: UInt8) -> Bool {
+        ASCII.isAlpha(octet) || ASCII.isDigit(octet) || octet == UInt8(ascii: "-")
+    }
+
+    /// The ends of file names, which browsers ask for unasked.
+    private static let fileEndings = ["txt", "ico", "png", "html", "htm", "php", "xml", "json", "js", "css", "asp"]
 }
 
 /// The format of a problem, which depends on the client.

@@ -228,7 +228,8 @@ package final class Router: Sendable {
         if path.elementsEqual("/".utf8) || path.elementsEqual("/favicon.ico".utf8) { return .larder }
         return .refused(
             .unknownPath(
-                String(decoding: path, as: UTF8.self), services: table.services.map(\.name),
+                String(decoding: path, as: UTF8.self),
+                services: table.services.map { ($0.name, $0.settings.effectiveMount) },
                 leadsToAnyHost: gatewayToAnyHost && client.isLoopback))
     }
 

@@ -9,7 +9,8 @@ import Testing
 @Suite("Paths of the gateway that lead nowhere")
 struct UnknownPathTests {
     private func advice(_ path: String, leadsToAnyHost: Bool = true) -> String {
-        Problem.unknownPath(path, services: ["gh"], leadsToAnyHost: leadsToAnyHost).advice
+        Problem.unknownPath(path, services: [("gh", "/gh/"), ("shop", "/store/")], leadsToAnyHost: leadsToAnyHost)
+            .advice
     }
 
     @Test(arguments: [
@@ -24,6 +25,19 @@ struct UnknownPathTests {
     @Test(arguments: ["/gx/https://a.test/", "/https://", "/https:", "/httpx://a.test/", "/ftp://a.test/"])
     func `what is no such URL is answered as before`(path: String) {
         #expect(advice(path).hasPrefix("Call /<service>/"))
+    }
+
+    @Test(arguments: [
+        ("/status", "/-/status"), ("/Metrics", "/-/metrics"), ("/shpo/x", "/store/x"), ("/shop", "/store/"),
+        ("/api.example.com/x", "/https/api.example.com/x"), ("/api.example.com", "/https/api.example.com/"),
+    ])
+    func `a page, a service and a host are answered with how they are written`(path: String, meant: String) {
+        #expect(advice(path).hasPrefix("Did you mean \(meant)?"), "\(advice(path))")
+    }
+
+    @Test(arguments: ["/robots.txt", "/status/x", "/a.b", "/1.2.3.4/x", "/x", "/..test/"])
+    func `what is neither is answered as before, too`(path: String) {
+        #expect(advice(path).hasPrefix("Call /<service>/"), "\(advice(path))")
     }
 
     @Test func `nothing is suggested that is not allowed`() {
