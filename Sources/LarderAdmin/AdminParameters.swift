@@ -64,13 +64,23 @@ struct AdminParameters {
     /// The pattern in `name`, if there is one.
     func pattern(_ name: String) throws(Problem) -> GlobPattern? {
         guard let text = request.parameter(name) else { return nil }
-        do throws(PatternError) {
-            return try GlobPattern(text)
-        } catch {
-            throw .badParameter(
-                "‘\(text.prefix(200))’ is no pattern: \(error).",
+        func refusal(_ reason: String) -> Problem {
+            .badParameter(
+                "‘\(text.prefix(200))’ is no pattern: \(reason).",
                 advice: "Write it as in a configure block: /users/*, **, https://api.github.com/**.")
         }
+        let pattern: GlobPattern
+        do throws(PatternError) {
+            pattern = try GlobPattern(text)
+        } catch {
+            throw refusal("\(error)")
+        }
+        // An address of IPv6 stands in brackets.
+        let path = pattern.isAbsolute ? text.drop { $0 != "/" }.drop { $0 == "/" }.drop { $0 != "/" } : text[...]
+        if path.contains(where: { "[]{}|^".contains($0) }) {
+            throw refusal("paths have no brackets, and the only wildcards are *, ** and ?")
+        }
+        return pattern
     }
 
     /// The fields given as `Name: value`.

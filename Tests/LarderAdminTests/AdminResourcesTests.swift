@@ -43,6 +43,17 @@ struct AdminResourcesTests {
         }
     }
 
+    @Test func `brackets are no pattern, but those of an address`() async throws {
+        try await AdminFixture.run { daemon throws in
+            for text in ["%5B", "/users/%5Ba-z%5D", "/%7Bid%7D", "https://a.test/%5B"] {
+                let answer = try daemon.get("/-/resources?match=\(text)")
+                #expect(answer.status == 400)
+                #expect(answer.content.contains("is no pattern"), "\(answer.content)")
+            }
+            #expect(try daemon.get("/-/resources?match=http://%5B::1%5D:8080/**").status == 200)
+        }
+    }
+
     @Test func `pages go through memory and disk without gap or repetition`() async throws {
         try await AdminFixture.run { daemon throws in
             let names = (0..<20).map { "/api/r\($0)" }

@@ -151,7 +151,10 @@ enum SettingsWarnings {
         let isAbsolute = pattern.isAbsolute
         let path = isAbsolute ? pathOf(text) : text[...]
         let segments = path.split(separator: "/")
-        let named = segments.first { $0.hasPrefix(":") && $0.utf8.count > 1 || $0.hasPrefix("{") && $0.hasSuffix("}") }
+        let named = segments.first { segment in
+            segment.hasPrefix(":") && segment.utf8.count > 1
+                || [("{", "}"), ("[", "]")].contains { segment.hasPrefix($0) && segment.hasSuffix($1) }
+        }
         if let named {
             let meant = text.replacing("/\(named)", with: "/*")
             return warn(
