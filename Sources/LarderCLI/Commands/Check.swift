@@ -45,7 +45,7 @@ struct Check: ParsableCommand {
     static func run(_ loader: SettingsLoader, show: Bool, json: Bool, strict: Bool = false) throws {
         do throws(SettingsProblems) {
             let loaded = try loader.load()
-            if !loaded.absent.isEmpty { throw SettingsProblems(loaded.absent) }
+            if !loaded.absent.isEmpty { throw SettingsProblems(loaded.absent, warnings: loaded.warnings) }
             if strict, !loaded.warnings.isEmpty { throw SettingsProblems(loaded.warnings) }
             for note in loaded.notes { Terminal.writeError("note: \(note)") }
             if !json { for warning in loaded.warnings { Terminal.writeError("warning: \(warning)") } }
@@ -67,9 +67,12 @@ struct Check: ParsableCommand {
                 Terminal.write(
                     ShownValue.map([
                         ("problems", .list(error.problems.map(\.shown))), ("omitted", .number(error.omitted)),
+                        ("warnings", .list(error.warnings.map(\.shown))),
                     ]).json + "\n")
             } else {
-                Terminal.writeError("\(error)")
+                for warning in error.warnings where !strict { Terminal.writeError("warning: \(warning)") }
+                let all = strict ? error.problems + error.warnings : error.problems
+                Terminal.writeError("\(SettingsProblems(all, omitted: error.omitted))")
             }
             throw ExitCode.failure
         }

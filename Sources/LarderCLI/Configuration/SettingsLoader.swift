@@ -95,20 +95,33 @@ package struct SettingsLoader: Sendable {
 
         let files = ConfiguredFiles(settings, reader, places: places.compactMapValues(\.self))
         problems += files.unreadable.map(origins.asWritten)
-        guard problems.isEmpty else {
-            let kept = problems.inOrder.prefix(SettingsReader.problemLimit)
-            throw SettingsProblems(Array(kept), omitted: problems.count - kept.count + reader.omitted)
-        }
-        return Loaded(
+        let warnings = reader.warnings + files.warnings + users.warnings + Preset.unusedLifetimes(settings, reader)
+        let loaded = Loaded(
             settings: settings, file: path, searched: searched, notes: notes,
-            warnings: (reader.warnings + files.warnings + users.warnings + Preset.unusedLifetimes(settings, reader))
-                .map(origins.asWritten).inOrder,
-            absent: files.problems.map(origins.asWritten))
+            warnings: warnings.map(origins.asWritten).inOrder, absent: files.problems.map(origins.asWritten))
+        if !problems.isEmpty { throw SettingsProblems(problems, omitted: reader.omitted, in: loaded) }
+        return loaded
     }
 
     /// Where a file is looked for when none is given.
     var searched: [String] {
         file == nil ? usualFiles ?? DefaultPaths(environment: environment, user: user).configurations : []
+    }
+
+    /// The path in `admin.socket` of the file, whatever the file's other settings are; nil for the usual one.
+    func namedSocket() throws -> String? {
+        let (path, text) = try readFile()
+        var document = YAMLDocument(
+            source: .file(path ?? ""), references: SecretReferences(environment: environment))
+        guard let tree = text.flatMap({ document.read($0) }) else {
+            if document.problems.isEmpty { return nil }
+            throw SettingsProblems(document.problems)
+        }
+        let socket = tree["admin"]?["socket"]?.text
+        guard socket != "none" else {
+            throw CommandFailure("\(path ?? "the configuration") says `admin.socket: none`", advice: "use `--url`")
+        }
+        return socket == "automatic" ? nil : socket
     }
 
     private func readFile() throws(SettingsProblems) -> (path: String?, text: String?) {
@@ -170,6 +183,15 @@ package struct SettingsLoader: Sendable {
                         expected: "an absolute path", advice: "set `cache.path`, or `cache.path: none` for none"))
             }
         }
+    }
+}
+
+extension SettingsProblems {
+    /// All that is wrong with a configuration, up to a bound.
+    fileprivate init(_ problems: [SettingsProblem], omitted: Int, in loaded: SettingsLoader.Loaded) {
+        let all = (problems + loaded.absent).inOrder
+        let kept = all.prefix(SettingsReader.problemLimit)
+        self.init(Array(kept), omitted: all.count - kept.count + omitted, warnings: loaded.warnings)
     }
 }
 

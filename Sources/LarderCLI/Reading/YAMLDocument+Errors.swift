@@ -12,6 +12,11 @@ extension YAMLDocument {
         }
         // Here an alias is no pattern that lacks its quotes.
         if error.problem.hasPrefix("values nested") { hint = "close the brackets that are open, or nest fewer aliases" }
+        if let column = tab(in: text, line: line, column: error.mark.column) {
+            return SettingsProblem(
+                at: source.place(line: line, column: column), setting: source.setting, found: "a tab",
+                expected: "spaces", advice: "YAML is indented with spaces, not tabs")
+        }
         return SettingsProblem(
             at: source.place(line: line, column: error.mark.column), setting: source.setting,
             found: "text that is not YAML (\(error.problem)\(context))", expected: "YAML",
@@ -40,6 +45,15 @@ extension YAMLDocument {
         return !rest.dropFirst().isEmpty && !rest.hasPrefix(": ") && !rest.hasPrefix("://")
     }
 
+    /// The column of a tab that indents the line, or that stands where an error is; nil without one.
+    private static func tab(in text: String, line: Int, column: Int) -> Int? {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        guard line >= 1, line <= lines.count else { return nil }
+        let characters = Array(lines[line - 1].unicodeScalars)
+        if let first = characters.firstIndex(where: { $0 != " " }), characters[first] == "\t" { return first + 1 }
+        return characters.indices.contains(column - 1) && characters[column - 1] == "\t" ? column : nil
+    }
+
     /// The usual mistakes, recognised by the line.
     private static func advice(on text: String, at line: Int) -> (line: Int, String?) {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
@@ -47,9 +61,6 @@ extension YAMLDocument {
         let number = min(line, max(lines.count, 1))
         guard number >= 1, number <= lines.count else { return (max(number, 1), nil) }
         let line = lines[number - 1]
-        if line.prefix(while: { $0 == " " || $0 == "\t" }).contains("\t") {
-            return (number, "indent with spaces, not tabs")
-        }
         if line.contains("${") { return (number, "put a value with `${…}` in quotes") }
         if line.contains("[:") { return (number, "put an address with brackets in quotes") }
         if line.contains(where: { $0 == "*" }) { return (number, "put a pattern that starts with `*` in quotes") }

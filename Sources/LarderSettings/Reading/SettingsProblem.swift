@@ -61,10 +61,13 @@ package struct SettingsProblems: Error, Sendable, CustomStringConvertible {
     package var problems: [SettingsProblem]
     /// The number of further problems that were not kept.
     package var omitted: Int
+    /// Settings of the same configuration that are valid and cannot work.
+    package var warnings: [SettingsProblem]
 
-    package init(_ problems: [SettingsProblem], omitted: Int = 0) {
+    package init(_ problems: [SettingsProblem], omitted: Int = 0, warnings: [SettingsProblem] = []) {
         self.problems = problems
         self.omitted = omitted
+        self.warnings = warnings
     }
 
     package var description: String {

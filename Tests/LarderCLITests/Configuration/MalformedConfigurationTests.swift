@@ -439,9 +439,10 @@ struct MalformedConfigurationTests {
             advice: "put a value with `: ` in quotes, or begin it on a line of its own, indented by spaces"),
         Mistake(
             label: "a tab", yaml: "cache:\n\tdisk: 1 GiB\n", line: 2, column: 1, setting: "",
-            found:
-                "text that is not YAML (found character that cannot start any token, scanning for the next token of line 2)",
-            expected: "YAML", advice: "indent with spaces, not tabs"),
+            found: "a tab", expected: "spaces", advice: "YAML is indented with spaces, not tabs"),
+        Mistake(
+            label: "a tab behind spaces", yaml: "cache:\n  disk: 1 GiB\n  \tmemory: 1 MiB\n", line: 3, column: 3,
+            setting: "", found: "a tab", expected: "spaces", advice: "YAML is indented with spaces, not tabs"),
         Mistake(
             label: "a bare reference in braces", yaml: "admin: { token: ${A} }\n", line: 1, column: 18, setting: "",
             found: "text that is not YAML (did not find expected ',' or '}', parsing a flow mapping of line 1)",

@@ -24,6 +24,7 @@ struct SettingsWarningsTests {
 
     @Test(arguments: [
         Case("match: \"/users/{id}\"", "match", "`{id}`", "did you mean `/users/*`?"),
+        Case("match: \"/users/[a-z]\"", "match", "`[a-z]`", "did you mean `/users/*`?"),
         Case("match: \"/users/:id/repos\"", "match", "`:id`", "did you mean `/users/*/repos`?"),
         Case("match: /v1/users/*", "match", "`/v1/` of `baseURL` twice", "did you mean `/users/*`?"),
         Case("match: https://other.test/**", "match", "`other.test`", "allowHosts"),
@@ -45,13 +46,34 @@ struct SettingsWarningsTests {
         #expect(warnings[0].line == 4)
     }
 
+    @Test func `problems of all kinds are reported at once`() throws {
+        let fixture = try ConfigurationFixture(
+            """
+            cache: { hideSurrogateKey: true }
+            lisen: []
+            upstream: { caFile: /nowhere/ca.pem }
+            services:
+              api:
+                baseURL: https://api.test/
+                configure: [{ match: "/{id}" }]
+            """)
+        do throws(SettingsProblems) {
+            _ = try fixture.loader.load()
+            Issue.record("it was read")
+        } catch {
+            #expect(error.problems.map(\.setting) == ["cache.hideSurrogateKey", "", "upstream.caFile"])
+            #expect(error.warnings.map(\.setting) == ["services.api.configure[0].match"])
+        }
+    }
+
     @Test(arguments: [
         ("preset: github", "{ match: /users/*, expirationTime: 10 min }", true),
         ("preset: github", "{ match: /users/*, keepFor: 10 min }", false),
         ("preset: github", "{ expirationTime: { time: 10 min, mode: fallback } }", false),
         ("baseURL: https://registry.npmjs.org/", "{ expirationTime: 10 min }", true),
         ("preset: pypi", "{ match: /simple/*, expirationTime: 1 h }", false),
-        ("preset: maven", "{ expirationTime: 1 h }", false), ("baseURL: https://api.test/", "{ expirationTime: 1 h }", false),
+        ("preset: maven", "{ expirationTime: 1 h }", false),
+        ("baseURL: https://api.test/", "{ expirationTime: 1 h }", false),
     ])
     func `a plain expirationTime is warned of where the origin always names a lifetime`(
         service: String, block: String, isUnused: Bool
