@@ -6,12 +6,34 @@ import Glibc
 import Larder
 import LarderAdmin
 import LarderHTTP
+import LarderSettings
 import LarderUpstream
+
+/// The options that name the socket of a daemon.
+struct SocketOptions: ParsableArguments {
+    @Option(help: "The daemon's Unix socket (default: $LARDER_SOCKET, else this user's daemon, else the system's).")
+    var socket: String?
+
+    @Option(
+        help: ArgumentHelp("The daemon's configuration, whose `admin.socket` is meant.", valueName: "file"),
+        completion: .file(extensions: ["yaml", "yml"]))
+    var config: String?
+
+    func validate() throws {
+        if socket != nil, config != nil { throw ValidationError("name one daemon: --socket PATH or --config FILE") }
+    }
+
+    /// The path that an option or `LARDER_SOCKET` names; nil for the usual one.
+    func named(_ environment: [String: String]) throws -> String? {
+        if let socket { return socket }
+        guard let config else { return environment["LARDER_SOCKET"].flatMap { $0.isEmpty ? nil : $0 } }
+        return try SettingsLoader(file: config, overrides: [], environment: environment).namedSocket()
+    }
+}
 
 /// The options that say which daemon is meant.
 struct DaemonOptions: ParsableArguments {
-    @Option(help: "The daemon's Unix socket (default: this user's daemon, else the system's).")
-    var socket: String?
+    @OptionGroup var place: SocketOptions
 
     @Option(
         help: ArgumentHelp(
@@ -67,18 +89,18 @@ struct ClientOptions: ParsableArguments {
     /// The client for the selected daemon.
     func adminClient() throws -> AdminClient {
         let environment = ProcessInfo.processInfo.environment
-        let (socket, url) = (daemon.socket, daemon.url)
-        if let text = daemonURL(environment) {
+        let socket = try daemon.place.named(environment)
+        if let text = try daemonURL(environment) {
             guard let place = TCPPlace(daemon: text) else {
                 let shown = text.lastIndex(of: "@").map { "…\(text[$0...])" } ?? text
                 throw CommandFailure(
                     "'\(shown)' is no address of a daemon", advice: "write it as http://localhost:3128")
             }
             return AdminClient(
-                socket: "", place: place, isOverTCP: true, placeName: url == nil ? "LARDER_URL" : "--url")
+                socket: "", place: place, isOverTCP: true, placeName: daemon.url == nil ? "LARDER_URL" : "--url")
         }
         // An explicit socket is the only one tried.
-        let path = try socketPath(environment)
+        let path = try socket ?? usualSocket(environment)
         return AdminClient(
             socket: path, place: socket == nil ? .usual : nil,
             others: socket == nil
@@ -86,15 +108,14 @@ struct ClientOptions: ParsableArguments {
     }
 
     /// The URL that selects the daemon; nil where a socket does.
-    func daemonURL(_ environment: [String: String]) -> String? {
-        daemon.url ?? (daemon.socket == nil ? environment["LARDER_URL"] : nil)
+    func daemonURL(_ environment: [String: String]) throws -> String? {
+        try daemon.url ?? (daemon.place.named(environment) == nil ? environment["LARDER_URL"] : nil)
     }
 
     var style: TextStyle { Terminal.style(environment: ProcessInfo.processInfo.environment) }
 
-    /// The given socket, or the first of the usual ones that exists.
-    private func socketPath(_ environment: [String: String]) throws -> String {
-        if let socket = daemon.socket { return socket }
+    /// The first of the usual sockets that exists.
+    private func usualSocket(_ environment: [String: String]) throws -> String {
         let paths = DefaultPaths(environment: environment)
         let path = paths.socketCandidates.first { access($0, F_OK) == 0 } ?? paths.socket
         guard paths.isTrusted(socket: path) else {
@@ -108,11 +129,18 @@ struct ClientOptions: ParsableArguments {
 
 extension ClientOptions {
     /// For commands whose output has one format.
-    static func of(socket: String?) -> ClientOptions {
+    static func of(_ place: SocketOptions) -> ClientOptions {
         var daemon = DaemonOptions()
-        daemon.socket = socket
+        daemon.place = place
         daemon.url = nil
         return of(daemon)
+    }
+
+    static func of(socket: String?) -> ClientOptions {
+        var place = SocketOptions()
+        place.socket = socket
+        place.config = nil
+        return of(place)
     }
 
     static func of(_ daemon: DaemonOptions) -> ClientOptions {

@@ -81,7 +81,7 @@ struct Env: ParsableCommand {
             let (all, files) = try opened.variables(environment, client, opens: true)
             values = all + [ProxyVariables.Value(name: Env.laneName, value: opened.id)]
             if let files { values.append(ProxyVariables.Value(name: Env.filesName, value: files.directory)) }
-            if let socket = client.daemon.socket {
+            if let socket = try client.daemon.place.named(environment) {
                 // The shell may be elsewhere when it ends the lane.
                 let path = socket.hasPrefix("/") ? socket : FileManager.default.currentDirectoryPath + "/" + socket
                 values.append(ProxyVariables.Value(name: Env.socketName, value: path))
@@ -123,7 +123,9 @@ struct Env: ParsableCommand {
         if let id = environment[Env.laneName], !id.isEmpty {
             // The lane may have ended already.
             var daemon = client.daemon
-            if daemon.socket == nil, daemon.url == nil { daemon.socket = environment[Env.socketName] }
+            if daemon.place.socket == nil, daemon.place.config == nil, daemon.url == nil {
+                daemon.place.socket = environment[Env.socketName]
+            }
             _ = try? ClientOptions.of(daemon).adminClient().ask(.delete, "/-/lanes/\(id)")
             if let files = environment[Env.filesName], !files.isEmpty { LaneFiles.remove(files) }
         }

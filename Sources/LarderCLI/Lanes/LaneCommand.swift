@@ -45,13 +45,12 @@ struct Run: ParsableCommand {
     @Flag(name: .shortAndLong, help: "Print no summary.")
     var quiet = false
 
-    @Option(help: "The daemon's Unix socket (default: this user's daemon, else the system's).")
-    var socket: String?
+    @OptionGroup var place: SocketOptions
 
     @Argument(parsing: .postTerminator, help: ArgumentHelp("The command and its arguments.", valueName: "command"))
     var command: [String] = []
 
-    private static let valued = ["--record", "--replay", "--report", "--socket"]
+    private static let valued = ["--record", "--replay", "--report", "--socket", "--config"]
 
     /// The arguments with `--` in front of the command, where it was left out.
     static func separated(_ arguments: [String]) -> [String] {
@@ -79,7 +78,7 @@ struct Run: ParsableCommand {
     }
 
     func run() throws {
-        let options = ClientOptions.of(socket: socket)
+        let options = ClientOptions.of(place)
         let client = try options.adminClient()
         let environment = ProcessInfo.processInfo.environment
         let lane = try openLane(client)

@@ -29,11 +29,10 @@ struct Trust: ParsableCommand {
     @Flag(name: .shortAndLong, help: "Do not ask.")
     var yes = false
 
-    @Option(help: "The daemon's Unix socket (default: this user's daemon, else the system's).")
-    var socket: String?
+    @OptionGroup var place: SocketOptions
 
     func run() throws {
-        let client = try ClientOptions.of(socket: socket).adminClient()
+        let client = try ClientOptions.of(place).adminClient()
         if prints {
             return Terminal.write(String(decoding: try client.send(.get, "/-/ca.pem", accept: "*/*"), as: UTF8.self))
         }
@@ -100,11 +99,10 @@ struct Untrust: ParsableCommand {
     @Flag(help: "Remove CA and key although a store may still trust a certificate of it.")
     var force = false
 
-    @Option(help: "The daemon's Unix socket (default: this user's daemon, else the system's).")
-    var socket: String?
+    @OptionGroup var place: SocketOptions
 
     func run() throws {
-        let client = try ClientOptions.of(socket: socket).adminClient()
+        let client = try ClientOptions.of(place).adminClient()
         guard let authority = try LocalCA(client, method: .get, renew: false) else {
             return Terminal.write(Untrust.nothing)
         }

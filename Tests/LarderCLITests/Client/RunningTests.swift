@@ -216,10 +216,32 @@ struct RunningTests {
         #expect(summary == Warming.Summary())
     }
 
-    @Test func `a socket that was named is the daemon, whatever the environment says`() {
+    @Test func `a socket that was named is the daemon, whatever the environment says`() throws {
         let environment = ["LARDER_URL": "http://anna:p@elsewhere:3128"]
-        #expect(ClientOptions.of(socket: nil).daemonURL(environment) == environment["LARDER_URL"])
-        #expect(ClientOptions.of(socket: "/run/larder.sock").daemonURL(environment) == nil)
+        #expect(try ClientOptions.of(socket: nil).daemonURL(environment) == environment["LARDER_URL"])
+        #expect(try ClientOptions.of(socket: "/run/larder.sock").daemonURL(environment) == nil)
+        let both = environment.merging(["LARDER_SOCKET": "/run/a.sock"]) { $1 }
+        #expect(try ClientOptions.of(socket: nil).daemonURL(both) == nil)
+    }
+
+    @Test func `the daemon's socket is that of an option, else of its configuration, else of the environment`() throws {
+        func named(_ socket: String?, _ yaml: String?, _ environment: [String: String] = [:]) throws -> String? {
+            let fixture = try ConfigurationFixture(yaml ?? "")
+            var place = SocketOptions()
+            place.socket = socket
+            place.config = yaml == nil ? nil : fixture.loader.file
+            return try place.named(environment)
+        }
+        let environment = ["LARDER_SOCKET": "/run/a.sock"]
+        #expect(try named("/run/c.sock", nil, environment) == "/run/c.sock")
+        #expect(try named(nil, nil, environment) == "/run/a.sock")
+        #expect(try named(nil, nil, ["LARDER_SOCKET": ""]) == nil)
+        // Secrets of the daemon's environment need not be there.
+        let yaml = "admin: { socket: /run/b.sock, token: \"${SECRET}\" }\nlisen: []\n"
+        #expect(try named(nil, yaml, environment) == "/run/b.sock")
+        #expect(try named(nil, "cache: {}\n", environment) == nil)
+        #expect(throws: (any Error).self) { try named(nil, "admin: { socket: none }\n") }
+        #expect(throws: (any Error).self) { try named(nil, "admin: { socket\n") }
     }
 
     @Test func `name and password of the daemon's URL are those of the proxy`() throws {
