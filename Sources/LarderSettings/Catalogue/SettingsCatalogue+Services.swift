@@ -196,7 +196,8 @@ extension SettingsCatalogue {
                 origin gives no lifetime, unless `everyone` is `true`.
                 """
             ).inSwift(
-                "`$0.expirationTime` and `$0.expirationMode`, without times for statuses; `$0.keep(for:)` is `keepFor`"
+                "`$0.expirationTime` and `$0.expirationMode`, without times for statuses; "
+                    + "`$0.keep(for:)` is `keepFor`"
             ).explained(\.lifetimeWords),
             Setting(
                 "ignoreRequest", sets: \.ignoreRequest, .ignoredRequest, initially: "nothing",
