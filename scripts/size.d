@@ -12,10 +12,10 @@ LarderIO                6594      72     118
 LarderProgram              9       1       1
 LarderProxy            25856     230     393
 LarderRules             6074      60     133
-LarderSettings          8152      81     133
+LarderSettings          8153      81     133
 LarderShared            3095      28      61
 LarderStores            8399      67     129
 LarderTesting            389       4      17
 LarderTransformers      1055      13      27
 LarderUpstream          3532      25      57
-all                   101070     950    1764
+all                   101071     950    1764
