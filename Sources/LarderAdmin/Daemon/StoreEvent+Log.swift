@@ -39,7 +39,7 @@ extension StoreEvent {
         switch self {
         case .migrated(let steps):
             logger.notice(
-                "the database was brought up to date", metadata: ["steps": "\(steps.joined(separator: "; "))"])
+                "the cache of an earlier version was migrated", metadata: ["steps": "\(steps.joined(separator: "; "))"])
         case .keysLoaded(let count): logger.debug("the stored keys are known", metadata: ["count": "\(count)"])
         case .orphansRemoved(let files):
             logger.info("left-overs of an earlier run were deleted", metadata: ["files": "\(files)"])

@@ -69,6 +69,7 @@ final class StoreDirectory: Sendable {
                 let lock = try DirectoryLock(directory)
                 // A damaged tag is written anew: it would be missed if the database were damaged as well.
                 isTagged = try Self.isTagged(directory)
+                try Self.checkSchema(directory)
                 state.lock = lock
                 state.identity = Directory.Identity(status)
             }
@@ -130,7 +131,7 @@ final class StoreDirectory: Sendable {
                     "\(directory.path) was made by a newer version of Larder (\(tagName) says \(number)).", "Use that")
             }
         }
-        if try hasDatabase(directory) { return false }
+        if try schemaVersion(directory) != nil { return false }
         let strangers = directory.names.filter { name in
             ["content", "spool", SegmentFiles.folderName, "identity.key", DirectoryLock.fileName].contains(name)
                 || name.hasPrefix(databaseName)
@@ -142,21 +143,34 @@ final class StoreDirectory: Sendable {
                 + "Larder would use and clear.", "Move that away")
     }
 
-    /// Whether the database is Larder's, of whatever version: by the header of the file
+    /// A number that no version of Larder will have; a larger one in a file is damage.
+    private static let impossibleSchema = 1_000
+
+    /// Refuses a database that a newer version of Larder has written: to set it aside would lose what is stored.
+    private static func checkSchema(_ directory: Directory) throws {
+        let known = Migration.all.count
+        guard let found = try schemaVersion(directory), (known + 1..<impossibleSchema).contains(found) else { return }
+        throw refusal(
+            "\(directory.path) was last used by a newer version of Larder (schema \(found); this one knows \(known)).",
+            "Install that version again")
+    }
+
+    /// The version of the schema of Larder's database; nil if there is no such database. From the header of the file
     /// (https://www.sqlite.org/fileformat.html §1.3).
-    private static func hasDatabase(_ directory: Directory) throws(DiskFailure) -> Bool {
+    private static func schemaVersion(_ directory: Directory) throws(DiskFailure) -> Int? {
         guard let status = directory.status(of: databaseName), status.st_mode & S_IFMT == S_IFREG,
             status.st_uid == geteuid()
-        else { return false }
+        else { return nil }
         let file = try directory.open(databaseName, O_RDONLY)
         defer { close(file) }
         var header = [UInt8](repeating: 0, count: 72)
-        guard header.withUnsafeMutableBytes({ pread(file, $0.baseAddress, $0.count, 0) }) == header.count else {
-            return false
-        }
-        return header.starts(with: Array("SQLite format 3\0".utf8))
-            && header[68...].reduce(0) { $0 << 8 | Int64($1) } == applicationID
+        guard header.withUnsafeMutableBytes({ pread(file, $0.baseAddress, $0.count, 0) }) == header.count,
+            header.starts(with: Array("SQLite format 3\0".utf8)), number(header[68..<72]) == applicationID
+        else { return nil }
+        return Int(number(header[60..<64]))
     }
+
+    private static func number(_ octets: ArraySlice<UInt8>) -> Int64 { octets.reduce(0) { $0 << 8 | Int64($1) } }
 
     private static func refusal(_ found: String, _ advice: String) -> StoreError {
         StoreError(
