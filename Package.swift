@@ -71,6 +71,9 @@ let package = Package(
             linkerSettings: [.linkedLibrary("crypt")]),
 
         .target(name: "CAllocation"),
+        .target(
+            name: "CBuild",
+            cSettings: [.define("LARDER_COMMIT", to: Context.environment["LARDER_COMMIT"] ?? "")]),
 
         .target(name: "LarderHTTP", swiftSettings: swiftSettings),
         .target(
@@ -128,7 +131,7 @@ let package = Package(
         .target(
             name: "LarderSettings",
             dependencies: [
-                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderCodings", "LarderShared",
+                "CBuild", "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderCodings", "LarderShared",
                 "LarderTransformers", "LarderUpstream",
                 .product(name: "Logging", package: "swift-log"),
             ],
