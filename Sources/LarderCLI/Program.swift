@@ -25,7 +25,7 @@ package struct Program: AsyncParsableCommand {
 
             Start with `larder serve`, then `curl http://localhost:3128/https/example.com/`.
             """,
-        version: "larder \(LarderVersion.current)",
+        version: "larder \(LarderVersion.description)",
         groupedSubcommands: [
             CommandGroup(
                 name: "Daemon",
@@ -36,7 +36,7 @@ package struct Program: AsyncParsableCommand {
                 name: "Asking a running daemon",
                 subcommands: [
                     StatusCommand.self, Top.self, Explain.self, List.self, Show.self, Get.self, HistoryCommand.self,
-                    DiffCommand.self, Watch.self, Doctor.self,
+                    DiffCommand.self, Watch.self, Doctor.self, Support.self,
                 ]),
             CommandGroup(
                 name: "Changing what it stores",

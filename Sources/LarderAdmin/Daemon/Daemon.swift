@@ -21,8 +21,12 @@ package final class Daemon: Sendable {
     /// The thread that makes a configuration, with `state` locked.
     private let maker = Lock<UInt?>(nil)
 
-    /// - Parameter time: the clocks of everything the daemon does.
-    package init(settings: Settings, logger: Logger, time: any TimeSource = SystemTime()) throws {
+    /// - Parameters:
+    ///   - time: the clocks of everything the daemon does.
+    ///   - recent: receives the warnings and errors that `logger` writes.
+    package init(
+        settings: Settings, logger: Logger, time: any TimeSource = SystemTime(), recent: RecentLines = RecentLines()
+    ) throws {
         var lasting = try Lasting(settings)
         var isMade = false
         // Programs may have asked for operations while they configured their services: these end with an error.
@@ -46,7 +50,7 @@ package final class Daemon: Sendable {
         proxy = try Proxy(
             configuration: Daemon.configuration(settings, &lasting, asksPrograms: true),
             diskTier: store.map { DiskTier(store: $0, via: ProxyConfiguration.via) },
-            pages: AdminPages(history: history), logger: logger, time: time, interception: interception,
+            pages: AdminPages(history: history, recent: recent), logger: logger, time: time, interception: interception,
             recordings: RecordingTable(keeper: recordings),
             registry: lasting.registry,
             sharing: Sharing(settings.sharedCache, store.map { PositionFile(directory: $0.directory) }))

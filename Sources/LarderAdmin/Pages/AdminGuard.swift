@@ -92,10 +92,11 @@ struct AdminGuard {
         request.path == "/-/ready" && request.method.isSafe
     }
 
-    /// Recordings contain one user's own content, and an export what is stored for everybody, so reading them needs the
-    /// permission for changes; as does a stream that begins with a load.
+    /// Recordings contain one user's own content, an export all stored content, and the file for support the log and the
+    /// settings, so reading them needs the permission for changes. A stream that begins with a load needs it as well.
     private func changes(_ request: OwnRequest) -> Bool {
-        !request.method.isSafe || request.path.hasPrefix("/-/recordings/") || request.path == "/-/export"
+        !request.method.isSafe || request.path.hasPrefix("/-/recordings/") 
+            || ["/-/export", "/-/support"].contains(request.path)
             || request.path == "/-/events" && request.parameter("loadIfNeeded").map { $0 != "0" } ?? false
     }
 

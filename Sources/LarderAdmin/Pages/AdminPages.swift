@@ -38,12 +38,12 @@ package struct AdminPages: OwnPages {
     /// Operators do not wait for those who may only read.
     private let operators: Desk
 
-    package init(history: History = History()) {
-        readers = AdminPages.desk(history, threads: 2)
-        operators = AdminPages.desk(history, threads: 1)
+    package init(history: History = History(), recent: RecentLines = RecentLines()) {
+        readers = AdminPages.desk(history, recent, threads: 2)
+        operators = AdminPages.desk(history, recent, threads: 1)
     }
 
-    private static func desk(_ history: History, threads: Int) -> Desk {
+    private static func desk(_ history: History, _ recent: RecentLines, threads: Int) -> Desk {
         let walkers = WorkerPool(name: "larder-admin", threads: threads, queueLimit: 32)
         let pages = AdminPages.statusPages(history).merging(AdminPages.resourcePages(walkers)) { page, _ in page }
             .merging(AdminPages.offlinePages) { page, _ in page }
@@ -58,6 +58,7 @@ package struct AdminPages: OwnPages {
             .merging(AdminPages.reloadPages) { page, _ in page }
             .merging(AdminPages.archivePages) { page, _ in page }
             .merging(AdminPages.pinPages) { page, _ in page }
+            .merging(AdminPages.supportPages(recent)) { page, _ in page }
             .merging(FirstPage.assets.mapValues { file in .reading { _, _ in FirstPage.file(file) } }) { page, _ in page
             }
         return Desk(pages: pages, walkers: walkers)

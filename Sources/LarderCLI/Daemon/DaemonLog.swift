@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import LarderAdmin
 import LarderHTTP
 import LarderIO
 import LarderProxy
@@ -18,6 +19,8 @@ final class DaemonLog: Sendable {
     private let isJournal: Bool
     private let state: Lock<State>
     private let writer: LogWriter
+    /// The latest warnings and errors.
+    let recent = RecentLines()
 
     init(_ settings: Settings.Log, environment: [String: String], descriptor: Int32 = STDERR_FILENO) {
         isJournal = DaemonLog.isJournal(environment["JOURNAL_STREAM"], descriptor)
@@ -45,6 +48,7 @@ final class DaemonLog: Sendable {
     fileprivate func write(_ line: LogLine) {
         let style = state.withLock { $0.style }
         writer.write(line.text(style))
+        if line.level >= .warning { recent.add(String(line.text(LogLine.Style()).dropLast())) }
     }
 
     private static func style(_ settings: Settings.Log, _ isJournal: Bool) -> LogLine.Style {

@@ -67,7 +67,7 @@ enum DaemonRunner {
             for note in loaded.notes { log.logger.notice("\(note)") }
             for warning in loaded.warnings { log.logger.warning("\(warning)") }
             raiseFileLimit(for: loaded.settings.limits, log.logger)
-            let daemon = try await start(loaded, inherited: inherited, logger: log.logger)
+            let daemon = try await start(loaded, inherited: inherited, log)
             let accessOutput = AccessOutput(log: log)
             accessOutput.use(try accessOutput.opened(loaded.settings.log), loaded.settings.log, in: daemon.proxy)
             return (daemon, log, accessOutput)
@@ -86,9 +86,10 @@ enum DaemonRunner {
     }
 
     private static func start(
-        _ loaded: SettingsLoader.Loaded, inherited: [Int32], logger: Logger
+        _ loaded: SettingsLoader.Loaded, inherited: [Int32], _ log: DaemonLog
     ) async throws -> Daemon {
         let settings = loaded.settings
+        let logger = log.logger
         do {
             if let path = settings.cache.path.path { try makeDirectory(for: path) }
             if let path = settings.admin.socket.path {
@@ -101,14 +102,14 @@ enum DaemonRunner {
                     path: path, mode: settings.admin.socketMode,
                     group: try settings.admin.socketGroup.map(UserGroup.number))
             }
-            let daemon = try Daemon(settings: settings, logger: logger)
+            let daemon = try Daemon(settings: settings, logger: logger, recent: log.recent)
             let clients = try await daemon.proxy.start(inherited: inherited, admin: socket)
             await openLanes(settings.admin, of: daemon.proxy, logger)
             let addresses = clients + daemon.proxy.tlsAddresses + daemon.proxy.adminAddresses
             logger.notice(
                 "serving",
                 metadata: [
-                    "version": "\(LarderVersion.current)",
+                    "version": "\(LarderVersion.description)",
                     "addresses": "\(addresses.map(String.init(describing:)).joined(separator: " "))",
                     "cache": "\(settings.cache.path.path ?? "none")", "configuration": "\(loaded.file ?? "none")",
                 ])
