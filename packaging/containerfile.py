@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads Containerfile, strictly as far as this project uses its language.
 
-    containerfile.py FILE KEYWORD    the instruction's words, each ended by NUL; several instructions one after another
+    containerfile.py FILE KEYWORD    the instruction's words in the last stage, each ended by NUL; several instructions one
+                                     after another
 """
 
 import json
 import re
 import sys
 
-KEYWORDS = {"FROM", "COPY", "RUN", "USER", "VOLUME", "ENV", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK", "ENTRYPOINT", "CMD"}
+KEYWORDS = {"FROM", "ARG", "WORKDIR", "COPY", "RUN", "USER", "VOLUME", "ENV", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK",
+            "ENTRYPOINT", "CMD"}
 
 
 def instructions(text):
@@ -36,7 +38,8 @@ def main():
     if not found or found[0][0] != "FROM":
         sys.exit("the first instruction is not FROM")
     every = [(keyword, words(keyword, rest)) for keyword, rest in found]
-    for keyword, arguments in every:
+    last = max(index for index, (keyword, _) in enumerate(every) if keyword == "FROM")
+    for keyword, arguments in every[last:]:
         if keyword == sys.argv[2]:
             sys.stdout.write("".join(word + "\0" for word in arguments))
 
