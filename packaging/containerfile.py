@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads Containerfile, strictly as far as this project uses its language.
 
-    containerfile.py FILE KEYWORD    the instruction's words in the last stage, each ended by NUL; several instructions one
-                                     after another
+    containerfile.py FILE KEYWORD    the instruction's words in the last stage, each ended by NUL; several
+                                     instructions one after another
 """
 
 import json

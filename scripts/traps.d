@@ -69,7 +69,7 @@ LarderStores/Entities/BlockDigests.swift 8 2 1 the number of blocks is that of t
 LarderStores/Content/ContentFiles.swift 3 1 1 counts of files
 LarderStores/Content/Directory.swift 1 2 0 a length is that of what was read
 LarderStores/Content/SpoolFile.swift 8 2 1 offsets are those of what was written, or of blocks of a file whose length is right
-LarderStores/Content/StoreDirectory.swift 1 2 1 a header of 72 octets that were read; a version that does not fit counts as 0
+LarderStores/Content/StoreDirectory.swift 1 3 2 a header of 72 octets that were read; a version that does not fit counts as 0
 LarderStores/Core/StoredContent.swift 8 12 2 content is opened only if the file has the length of its row, so lengths are those of files
 LarderStores/Entities/EntityKey.swift 4 0 4 lengths of texts in memory
 LarderStores/OctetCoding.swift 11 7 1 what is taken is compared with what is left; numbers are put together by shifts of as many octets as they have

@@ -37,6 +37,7 @@ package final class SQLiteStore: Sendable {
         let isNew = access(core.databasePath, F_OK) != 0
         do {
             try core.files.prepare()
+            try core.files.directory.refuseSchema(after: Migration.all.count)
             try core.files.discardSpool()
         } catch let failure as DiskFailure where failure.errno == ENOSPC || failure.errno == EDQUOT {
             core.degrade(failure.description)

@@ -95,7 +95,7 @@ struct AdminGuard {
     /// Recordings contain one user's own content, an export all stored content, and the file for support the log and the
     /// settings, so reading them needs the permission for changes. A stream that begins with a load needs it as well.
     private func changes(_ request: OwnRequest) -> Bool {
-        !request.method.isSafe || request.path.hasPrefix("/-/recordings/") 
+        !request.method.isSafe || request.path.hasPrefix("/-/recordings/")
             || ["/-/export", "/-/support"].contains(request.path)
             || request.path == "/-/events" && request.parameter("loadIfNeeded").map { $0 != "0" } ?? false
     }

@@ -30,7 +30,8 @@ struct Support: ParsableCommand {
         client.daemon = daemon
         let report = SupportReport(
             made: ISOTime.string(Timestamp(nanoseconds: SystemTime().now())), system: Support.system,
-            ask: { [client] in try JSONValue(answer: try client.adminClient().send(.get, $0)) }, settings: Support.settings)
+            ask: { [client] in try JSONValue(answer: try client.adminClient().send(.get, $0)) },
+            settings: Support.settings)
         try ExportedFile.write(report.json.pretty, to: output == "-" ? "/dev/stdout" : output, isPrivate: true)
         if output != "-" { Terminal.write("wrote \(output): read it before you attach it to an issue\n") }
     }

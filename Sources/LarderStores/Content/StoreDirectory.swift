@@ -69,7 +69,6 @@ final class StoreDirectory: Sendable {
                 let lock = try DirectoryLock(directory)
                 // A damaged tag is written anew: it would be missed if the database were damaged as well.
                 isTagged = try Self.isTagged(directory)
-                try Self.checkSchema(directory)
                 state.lock = lock
                 state.identity = Directory.Identity(status)
             }
@@ -146,12 +145,13 @@ final class StoreDirectory: Sendable {
     /// A number that no version of Larder will have; a larger one in a file is damage.
     private static let impossibleSchema = 1_000
 
-    /// Refuses a database that a newer version of Larder has written: to set it aside would lose what is stored.
-    private static func checkSchema(_ directory: Directory) throws {
-        let known = Migration.all.count
-        guard let found = try schemaVersion(directory), (known + 1..<impossibleSchema).contains(found) else { return }
-        throw refusal(
-            "\(directory.path) was last used by a newer version of Larder (schema \(found); this one knows \(known)).",
+    /// Refuses a database with a schema after `known`, as a newer version of Larder writes it: to set it aside would lose
+    /// what is stored.
+    func refuseSchema(after known: Int) throws {
+        let directory = try open()
+        guard let found = try Self.schemaVersion(directory), found > known, found < Self.impossibleSchema else { return }
+        throw Self.refusal(
+            "\(path) was last used by a newer version of Larder (schema \(found); this one knows \(known)).",
             "Install that version again")
     }
 
@@ -170,6 +170,7 @@ final class StoreDirectory: Sendable {
         return Int(number(header[60..<64]))
     }
 
+    /// A number of up to four bytes, the most significant first.
     private static func number(_ octets: ArraySlice<UInt8>) -> Int64 { octets.reduce(0) { $0 << 8 | Int64($1) } }
 
     private static func refusal(_ found: String, _ advice: String) -> StoreError {
