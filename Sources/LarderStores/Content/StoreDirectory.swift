@@ -149,7 +149,9 @@ final class StoreDirectory: Sendable {
     /// what is stored.
     func refuseSchema(after known: Int) throws {
         let directory = try open()
-        guard let found = try Self.schemaVersion(directory), found > known, found < Self.impossibleSchema else { return }
+        guard let found = try Self.schemaVersion(directory), found > known, found < Self.impossibleSchema else {
+            return
+        }
         throw Self.refusal(
             "\(path) was last used by a newer version of Larder (schema \(found); this one knows \(known)).",
             "Install that version again")
