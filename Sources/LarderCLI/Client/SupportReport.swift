@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Larder
+import LarderProxy
 import LarderRules
 import LarderSettings
 
@@ -11,22 +12,20 @@ struct SupportReport {
     /// - Parameters:
     ///   - ask: the daemon's answer to a path; throws when there is none.
     ///   - settings: the settings of the configuration file, for when no daemon tells them.
-    init(
-        made: String, system: () -> JSONValue, ask: (String) throws -> JSONValue, settings: () -> JSONValue
-    ) {
+    init(made: String, system: () -> JSONValue, ask: (String) throws -> JSONValue, settings: () -> JSONValue) {
         func answer(_ path: String) -> JSONValue {
             do { return try ask(path) } catch { return ["unavailable": .string("\(error)")] }
         }
         var own = answer("/-/support")
         if own["settings"] == nil { own = ["daemon": own, "settings": settings()] }
-        let requests = answer("/-/requests?limit=1000")
-        let failed = (requests["requests"]?.array ?? []).filter { request in
+        let requests = answer("/-/requests?limit=\(RequestLog.limit)")
+        let failed = requests["requests"]?.array?.filter { request in
             request["problem"]?.string != nil || (request["status"]?.int ?? 0) >= 500
         }
         json = [
             "made": .string(made), "program": .string(LarderVersion.description), "system": system(),
             "daemon": SupportReport.shareable(own), "status": SupportReport.shareable(answer("/-/status")),
-            "failures": SupportReport.shareable(.array(Array(failed.prefix(50)))),
+            "failures": SupportReport.shareable(failed.map { .array(Array($0.prefix(50))) } ?? requests),
         ]
     }
 

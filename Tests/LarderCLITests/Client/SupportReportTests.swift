@@ -13,7 +13,8 @@ struct SupportReportTests {
         SupportReport(
             made: "now", system: { .null },
             ask: { path in
-                let content = answers[String(path.prefix { $0 != "?" })]
+                // The largest number that the page takes.
+                let content = answers[path.replacing("?limit=500", with: "")]
                 guard let content else { throw CommandFailure("no daemon runs") }
                 return try JSONValue(parsing: Array(content.utf8))
             },
@@ -51,7 +52,7 @@ struct SupportReportTests {
         let json = report([:]).json
         #expect(json["daemon"]?["settings"]?["cache"]?["disk"]?.string == "1 GiB")
         #expect(json["status"]?["unavailable"]?.string == "no daemon runs")
-        #expect(json["failures"] == .array([]))
+        #expect(json["failures"]?["unavailable"]?.string == "no daemon runs")
     }
 
     @Test(arguments: [
