@@ -142,8 +142,8 @@ final class StoreDirectory: Sendable {
                 + "Larder would use and clear.", "Move that away")
     }
 
-    /// A number that no version of Larder will have; a larger one in a file is damage.
-    private static let impossibleSchema = 1_000
+    /// A number that the schema will not reach; this one and larger ones are damage, as flipped high bits are.
+    private static let impossibleSchema = 100
 
     /// Refuses a database with a schema after `known`, as a newer version of Larder writes it: to set it aside would lose
     /// what is stored.
