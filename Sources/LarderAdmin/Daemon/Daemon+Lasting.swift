@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import Larder
 import LarderHTTP
 import LarderIO
 import LarderProxy
 import LarderRules
 import LarderSettings
+import LarderStores
 import LarderUpstream
 
 extension Daemon {
@@ -168,5 +170,47 @@ extension Daemon {
                 service.forgetConfiguration()
             }
         }
+    }
+}
+
+/// Detects changes of a file by its content: a renewed certificate has the name of the old one.
+struct FileState: Hashable {
+    /// The digest of its content, as text; nil for no file, and for one that cannot be read.
+    let digest: String?
+    private static let sizeLimit = 16 << 20
+
+    init(_ path: String?) { digest = path.flatMap { FileState.digest(of: $0) } }
+
+    private static func digest(of path: String) -> String? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        let hashing = ContentDigest.Hashing()
+        var octets = [UInt8](repeating: 0, count: 64 << 10)
+        var total = 0
+        while total < sizeLimit {
+            let count = read(descriptor, &octets, octets.count)
+            guard count >= 0 else { return nil }
+            if count == 0 { break }
+            octets.withUnsafeBytes { hashing.update(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+            total += count
+        }
+        return hashing.finish().hexadecimal
+    }
+}
+
+/// The secret that makes the names of partitions meaningless to readers of the store (T-03). It is a file beside the
+/// store with the same lifetime: without it, responses stored for one user are never found again.
+enum InstallationKey {
+    static let fileName = "identity.key"
+    private static let length = 32
+
+    /// The key of a store's directory, created at the first start, and again if its file is deleted meanwhile.
+    ///
+    /// An invalid file, or one that others can read, is replaced: its partitions become unreachable, and are never
+    /// mixed.
+    static func digest(in store: SQLiteStore) throws(StoreError) -> IdentityDigest {
+        let key = try store.keepFile(fileName, count: length) { (0..<length).map { _ in .random(in: .min ... .max) } }
+        return IdentityDigest(key: key)
     }
 }

@@ -4,6 +4,7 @@ import Larder
 import LarderHTTP
 import LarderIO
 import LarderProxy
+import LarderRules
 
 /// Formats the events of a stream: each is an `id` and JSON data.
 ///
@@ -148,4 +149,20 @@ struct EventWording: EventText {
 extension ResourceChange {
     /// Whether nothing is known about the resource.
     var isBlank: Bool { snapshot.variants.isEmpty && snapshot.failure == nil && loads.isEmpty && unstored == nil }
+}
+
+extension RequestNote {
+    var json: JSONValue { .object(object) }
+
+    var object: JSONObject {
+        [
+            "number": .integer(number), "at": .time(at), "method": .string(method), "url": .string(shownURL),
+            "service": .string(service), "client": .string(client), "user": user.map { .string($0) } ?? .null,
+            "status": .integer(status),
+            "outcome": .string("\(kind)"), "reason": .string(reason),
+            "cacheStatus": cacheStatus.map { .string($0.member()) } ?? .null,
+            "problem": problem.map { .string($0) } ?? .null, "bytes": .integer(bytes),
+            "seconds": .decimal(Double(nanoseconds) / 1e9, places: 6),
+        ]
+    }
 }
