@@ -10,9 +10,13 @@ import LarderSettings
 struct AdminParameters {
     private let request: OwnRequest
 
-    /// - Parameter known: the names of this page's parameters; those in `repeatable` may occur more than once.
-    init(_ request: OwnRequest, known: [String], repeatable: Set<String> = []) throws(Problem) {
+    /// The names that may occur more than once.
+    private static let repeatable: Set = ["header", "param"]
+
+    /// - Parameter known: the names of this page's parameters; nil if it takes any and looks at none.
+    init(_ request: OwnRequest, known: [String]?) throws(Problem) {
         self.request = request
+        guard let known else { return }
         var seen: Set<String> = []
         for (name, _) in request.parameters {
             guard known.contains(name) else {
@@ -20,7 +24,7 @@ struct AdminParameters {
                     "There is no parameter ‘\(name.prefix(60))’ here.",
                     advice: known.isEmpty ? "Leave it out." : "Use \(known.joined(separator: ", ")).")
             }
-            guard seen.insert(name).inserted || repeatable.contains(name) else {
+            guard seen.insert(name).inserted || AdminParameters.repeatable.contains(name) else {
                 throw .badParameter("The parameter ‘\(name)’ comes more than once.", advice: "Give it once.")
             }
         }

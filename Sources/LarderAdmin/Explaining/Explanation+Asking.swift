@@ -8,9 +8,7 @@ import LarderSettings
 
 extension Explanation {
     /// Answers `/-/explain?url=…&method=…&header=…&user=…`, without any request upstream.
-    init(of request: OwnRequest, _ proxy: Proxy) async throws(Problem) {
-        let parameters = try AdminParameters(
-            request, known: ["url", "method", "header", "user"], repeatable: ["header"])
+    init(of parameters: AdminParameters, _ proxy: Proxy) async throws(Problem) {
         let url = try parameters.required("url")
         let fields = try parameters.fields("header")
         let token = parameters.text("method")

@@ -22,11 +22,9 @@ enum FirstPage {
 
     static func file(_ file: DashboardFile) -> OwnResponse { OwnResponse(type: file.mediaType, file.octets) }
 
-    /// The files that the page loads, by path.
-    static var assets: [String: DashboardFile] {
-        var assets = ["/favicon.ico": DashboardFile.icon]
-        for file in DashboardFile.allCases where file != .markup { assets["/-/assets/\(file.rawValue)"] = file }
-        return assets
+    /// A file that the page loads, by its name; nil for the page itself and for all others.
+    static func asset(_ name: String) -> OwnResponse? {
+        DashboardFile(rawValue: name).flatMap { $0 == .markup ? nil : file($0) }
     }
 
     /// Everything is same-origin, nothing is inline, and framing is forbidden.

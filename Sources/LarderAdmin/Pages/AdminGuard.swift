@@ -15,89 +15,54 @@ struct AdminGuard {
     /// The admin token, if there is one.
     let token: Secret?
 
-    init(token: Secret?) { self.token = token }
-    init(of proxy: Proxy) { token = proxy.configuration.settings.admin.token }
-
-    enum Verdict: Equatable {
-        case allowed
-        case refused(Problem)
-    }
-
-    func judge(_ request: OwnRequest) -> Verdict {
-        if request.isOverSocket { return .allowed }
-        guard mayLook(request) else {
-            return .refused(
-                Problem(
-                    status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
-                    detail: "Larder's own pages are for clients on this machine.",
-                    advice: "Add an address to `admin.listen` in Larder's configuration and ask there."))
+    /// The reason why the request is refused; nil if it is allowed.
+    func refusal(of request: OwnRequest) -> Problem? {
+        if request.isOverSocket { return nil }
+        let permission = AdminRoute.permission(for: request)
+        guard request.isLoopback || request.adminHost != nil || permission == .anyone else {
+            return Problem(
+                status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
+                detail: "Larder's own pages are for clients on this machine.",
+                advice: "Add an address to `admin.listen` in Larder's configuration and ask there.")
         }
-        guard namesThisMachine(request) || !request.isLoopback && asksForReadiness(request) else {
-            return .refused(
-                Problem(
-                    status: 421, title: "Misdirected request", proxyError: .httpRequestDenied,
-                    detail: "Larder's own pages answer only when the request's Host is a loopback name.",
-                    advice: "Use http://localhost with Larder's port, or an address of `admin.listen`."))
+        guard namesThisMachine(request) || !request.isLoopback && permission == .anyone else {
+            return Problem(
+                status: 421, title: "Misdirected request", proxyError: .httpRequestDenied,
+                detail: "Larder's own pages answer only when the request's Host is a loopback name.",
+                advice: "Use http://localhost with Larder's port, or an address of `admin.listen`.")
         }
         guard !isFromAnotherSite(request) || followsLinkToFirstPage(request) else {
-            return .refused(
-                Problem(
-                    status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
-                    detail: "The request was made by a page of another site, or by one that came through the gateway.",
-                    advice: "Open Larder's own page, or use the command line."))
+            return Problem(
+                status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
+                detail: "The request was made by a page of another site, or by one that came through the gateway.",
+                advice: "Open Larder's own page, or use the command line.")
         }
-        if request.isForLanes, isAboutLanes(request) { return .allowed }
-        guard changes(request) else { return .allowed }
-        guard mayChange(request) else {
-            return .refused(
-                Problem(
-                    status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
-                    detail: request.isForLanes
-                        ? "This socket is for opening lanes, and for reading."
-                        : request.fields.contains(.authorization)
-                            ? "The token in `Authorization` is not the admin token."
-                            : "Changing something over TCP needs the admin token.",
-                    advice: "Use the `larder` command, which speaks over the Unix socket, or send "
-                        + "`Authorization: Bearer <admin.token>`.",
-                    fields: ["WWW-Authenticate": "Bearer realm=\"larder\""]))
+        let changes = permission == .change || permission == .lanes && !request.isForLanes
+        guard !changes || mayChange(request) else {
+            return Problem(
+                status: 403, title: "Forbidden", proxyError: .httpRequestDenied,
+                detail: request.isForLanes
+                    ? "This socket is for opening lanes, and for reading."
+                    : request.fields.contains(.authorization)
+                        ? "The token in `Authorization` is not the admin token."
+                        : "Changing something over TCP needs the admin token.",
+                advice: "Use the `larder` command, which speaks over the Unix socket, or send "
+                    + "`Authorization: Bearer <admin.token>`.",
+                fields: ["WWW-Authenticate": "Bearer realm=\"larder\""])
         }
-        return .allowed
+        return nil
     }
 
-    /// Whether the request has the permission for changes.
+    /// True if the request has the permission for changes.
     func mayChange(_ request: OwnRequest) -> Bool { request.isOverSocket || hasToken(request.fields) }
 
-    /// Whether only users may have the answer where there are any (`access.users`): it shows URLs, content, or who asks
+    /// True if only users may have the answer where there are any (`access.users`): it shows URLs, content, or who asks
     /// for what. Requests that are refused anyway are not asked for a password first, least of all those that another
     /// site has a browser make.
     func isForUsers(_ request: OwnRequest) -> Bool {
-        guard !mayChange(request), !AdminGuard.countingPages.contains(request.path),
-            !request.path.hasPrefix("/-/assets/"),
-            !(request.isForLanes && !request.method.isSafe && isAboutLanes(request))
-        else { return false }
-        return judge(request) == .allowed
-    }
-
-    /// Pages that only count, and what everybody may know.
-    private static let countingPages: Set<String> = [
-        "/", "/-/health", "/-/ready", "/-/status", "/-/metrics", "/-/history", "/-/ca", "/-/ca.pem",
-    ]
-
-    /// Readiness is no secret from clients.
-    private func mayLook(_ request: OwnRequest) -> Bool {
-        request.isLoopback || request.adminHost != nil || asksForReadiness(request)
-    }
-
-    private func asksForReadiness(_ request: OwnRequest) -> Bool {
-        request.path == "/-/ready" && request.method.isSafe
-    }
-
-    /// Recordings contain one user's own content, an export all stored content, and the file for support the log and the
-    /// settings, so reading them needs the permission for changes. A stream that begins with a load needs it as well.
-    private func changes(_ request: OwnRequest) -> Bool {
-        !request.method.isSafe || request.path.hasPrefix("/-/recordings/")
-            || ["/-/export", "/-/support"].contains(request.path)
-            || request.path == "/-/events" && request.parameter("loadIfNeeded").map { $0 != "0" } ?? false
+        let permission = AdminRoute.permission(for: request)
+        return ![.anyone, .open].contains(permission) && !mayChange(request)
+            && !(permission == .lanes && request.isForLanes) && refusal(of: request) == nil
     }
 
     /// A loopback name, or the address of one of our own listeners: not names that another's name server resolves to
@@ -136,15 +101,14 @@ struct AdminGuard {
             && request.fields["Sec-Fetch-User"] == "?1"
     }
 
-    /// Opening a lane, or ending one, which the page allows to the one who opened it.
-    private func isAboutLanes(_ request: OwnRequest) -> Bool {
-        request.path == "/-/lanes" || request.path.hasPrefix("/-/lanes/")
-    }
-
     private func hasToken(_ fields: Fields) -> Bool {
         guard let token, let value = fields[first: .authorization] else { return false }
         let scheme = "bearer "
         guard value.lowercased().hasPrefix(scheme) else { return false }
         return token.matches(Array(value.utf8.dropFirst(scheme.utf8.count)))
     }
+}
+
+extension AdminGuard {
+    init(of proxy: Proxy) { self.init(token: proxy.configuration.settings.admin.token) }
 }

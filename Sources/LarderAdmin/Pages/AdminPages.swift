@@ -7,78 +7,33 @@ package import LarderProxy
 import LarderRules
 import LarderSettings
 
-/// Everything that Larder itself serves: the first page, and the paths under `/-/`.
+/// Everything that Larder itself serves: the first page, and the paths under `/-/`, as `AdminRoute.all` lists them.
 package struct AdminPages: OwnPages {
-    /// One path: its methods, and its handler.
-    struct Page {
-        var methods: [Method]
-        var answer: @Sendable (OwnRequest, Proxy) async throws -> OwnResponse
-
-        static func reading(_ answer: @escaping @Sendable (OwnRequest, Proxy) async throws -> OwnResponse) -> Page {
-            Page(methods: [.get, .head], answer: answer)
-        }
-
-        static func changing(_ answer: @escaping @Sendable (OwnRequest, Proxy) async throws -> OwnResponse) -> Page {
-            Page(methods: [.post], answer: answer)
-        }
-    }
-
-    /// The pages, and threads for their long searches, with a short queue.
-    private struct Desk {
-        let pages: [String: Page]
-        let walkers: WorkerPool
-
-        func page(_ path: String) -> Page? {
-            pages[path] ?? AdminPages.variablePage(path) ?? AdminPages.lanePage(path, walkers)
-                ?? AdminPages.recordingPage(path, walkers)
-        }
-    }
-
-    private let readers: Desk
+    private let history: History
+    private let recent: RecentLines
+    /// Threads for long searches, with a short queue.
+    private let readers = WorkerPool(name: "larder-admin", threads: 2, queueLimit: 32)
     /// Operators do not wait for those who may only read.
-    private let operators: Desk
+    private let operators = WorkerPool(name: "larder-admin", threads: 1, queueLimit: 32)
 
     package init(history: History = History(), recent: RecentLines = RecentLines()) {
-        readers = AdminPages.desk(history, recent, threads: 2)
-        operators = AdminPages.desk(history, recent, threads: 1)
-    }
-
-    private static func desk(_ history: History, _ recent: RecentLines, threads: Int) -> Desk {
-        let walkers = WorkerPool(name: "larder-admin", threads: threads, queueLimit: 32)
-        let pages = AdminPages.statusPages(history).merging(AdminPages.resourcePages(walkers)) { page, _ in page }
-            .merging(AdminPages.offlinePages) { page, _ in page }
-            .merging(AdminPages.overridePages) { page, _ in page }
-            .merging(AdminPages.eventPages(walkers)) { page, _ in page }
-            .merging(AdminPages.resolvePages) { page, _ in page }
-            .merging(AdminPages.authorityPages(walkers)) { page, _ in page }
-            .merging(AdminPages.requestPages(walkers)) { page, _ in page }
-            .merging(AdminPages.historyPages(history)) { page, _ in page }
-            .merging(AdminPages.contentPages(walkers)) { page, _ in page }
-            .merging(AdminPages.versionPages) { page, _ in page }
-            .merging(AdminPages.reloadPages) { page, _ in page }
-            .merging(AdminPages.archivePages) { page, _ in page }
-            .merging(AdminPages.pinPages) { page, _ in page }
-            .merging(AdminPages.supportPages(recent)) { page, _ in page }
-            .merging(FirstPage.assets.mapValues { file in .reading { _, _ in FirstPage.file(file) } }) { page, _ in page
-            }
-        return Desk(pages: pages, walkers: walkers)
+        self.history = history
+        self.recent = recent
     }
 
     package func answer(_ request: OwnRequest, of proxy: Proxy) async -> OwnResponse {
-        let guardian = AdminGuard(of: proxy)
-        if case .refused(let problem) = guardian.judge(request) { return OwnResponse(problem, for: request) }
-        guard let page = (guardian.mayChange(request) ? operators : readers).page(request.path) else {
-            return OwnResponse(.nothingThere(request.path), for: request)
-        }
-        let allowed = (page.methods + [.options]).map(\.token).joined(separator: ", ")
+        if let problem = AdminGuard(of: proxy).refusal(of: request) { return OwnResponse(problem, for: request) }
+        let routes = AdminRoute.routes(at: request.path)
+        guard !routes.isEmpty else { return OwnResponse(.nothingThere(request.path), for: request) }
+        let allowed = AdminRoute.allowed(routes)
         if request.method == .options {
             return OwnResponse(status: 204, type: "text/plain; charset=utf-8", [], fields: ["Allow": allowed])
         }
-        guard page.methods.contains(request.method) else {
+        guard let route = routes.first(where: { $0.answers(request.method) }) else {
             return OwnResponse(.wrongMethod(request.method, allowed: allowed), for: request)
         }
         do {
-            return try await page.answer(request, proxy)
+            return try await route.answer(call(request, route, proxy))
         } catch let problem as Problem {
             return OwnResponse(problem, for: request)
         } catch {
@@ -86,54 +41,28 @@ package struct AdminPages: OwnPages {
         }
     }
 
+    private func call(_ request: OwnRequest, _ route: AdminRoute, _ proxy: Proxy) throws(Problem) -> AdminCall {
+        let guardian = AdminGuard(of: proxy)
+        let mayChange = guardian.mayChange(request)
+        return AdminCall(
+            request: request, parameters: try AdminParameters(request, known: route.parameters),
+            name: route.name(in: request.path), proxy: proxy, history: history, recent: recent,
+            walkers: mayChange ? operators : readers, mayChange: mayChange,
+            hasToken: guardian.token != nil)
+    }
+
     package func isForUsers(_ request: OwnRequest, _ proxy: Proxy) -> Bool {
         AdminGuard(of: proxy).isForUsers(request)
     }
 
-    /// Everybody may read how much was asked for; where clients say who they are, their hosts are not for everybody.
-    private static func status(_ request: OwnRequest, _ proxy: Proxy) async -> StatusReport {
-        let report = await StatusReport(of: proxy)
-        guard proxy.configuration.settings.access.users != nil, !mayChange(request, proxy) else { return report }
-        return report.leavingOutVisits(but: proxy.configuration.router.table)
-    }
-
-    private static func statusPages(_ history: History) -> [String: Page] {
-        [
-            "/-/permission": .reading { request, proxy in
-                _ = try AdminParameters(request, known: [])
-                let guardian = AdminGuard(of: proxy)
-                return OwnResponse(json: [
-                    "mayChange": .bool(guardian.mayChange(request)), "hasToken": .bool(guardian.token != nil),
-                ])
-            },
-            "/": .reading { request, proxy in FirstPage.answer(request, proxy) },
-            "/-/health": .reading { request, _ in
-                _ = try AdminParameters(request, known: [])
-                return OwnResponse(text: "healthy\n")
-            },
-            "/-/ready": .reading { request, proxy in
-                _ = try AdminParameters(request, known: [])
-                guard proxy.phase == .serving else { throw Problem.notReady }
-                return OwnResponse(text: "ready\n")
-            },
-            "/-/status": .reading { request, proxy in
-                _ = try AdminParameters(request, known: [])
-                var report = await status(request, proxy)
-                report.allTime = history.allTime(proxy)
-                return OwnResponse(json: report.json)
-            },
-            "/-/explain": .reading { request, proxy in
-                let explanation = try await Explanation(of: request, proxy)
-                let type = AcceptedType.preferred(by: request.fields, inOrder: [.json, .text])
-                return type == .text ? OwnResponse(text: explanation.text) : OwnResponse(json: explanation.json)
-            },
-            "/-/metrics": .reading { request, proxy in
-                _ = try AdminParameters(request, known: [])
-                let type = AcceptedType.preferred(by: request.fields, inOrder: [.openMetrics, .text])
-                let metrics = await status(request, proxy).metrics(isOpenMetrics: type == .openMetrics)
-                return OwnResponse(type: metrics.mediaType, metrics.text.utf8)
-            },
-        ]
+    /// Archives are received as they come, from those who may make changes.
+    package func intake(of request: OwnRequest, _ proxy: Proxy) -> (any OwnIntake)? {
+        guard
+            let route = AdminRoute.routes(at: request.path).first(where: { $0.hasIntake && $0.answers(request.method) }
+            ),
+            AdminGuard(of: proxy).refusal(of: request) == nil
+        else { return nil }
+        return try? call(request, route, proxy).intake()
     }
 }
 

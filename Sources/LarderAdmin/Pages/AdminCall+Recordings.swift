@@ -7,49 +7,39 @@ import LarderProxy
 import LarderRules
 
 /// `/-/recordings`: the recordings of commands; exports them without secrets, imports and removes them.
-extension AdminPages {
-    private static let recordingPrefix = "/-/recordings/"
-
-    static func recordingPage(_ path: String, _ walkers: WorkerPool) -> Page? {
-        if path == "/-/recordings" {
-            return .reading { request, proxy in
-                _ = try AdminParameters(request, known: [])
-                return OwnResponse(json: [
-                    "recordings": .strings(try await walkers.run { try proxy.recordings.names() })
-                ])
-            }
-        }
-        guard path.hasPrefix(recordingPrefix) else { return nil }
-        let name = String(path.dropFirst(recordingPrefix.count))
-        guard Recording.isName(name) else { return nil }
-        return Page(methods: [.get, .head, .put, .delete]) { request, proxy in
-            _ = try AdminParameters(request, known: [])
-            switch request.method {
-            case .put: return try await takeIn(name, request.content, proxy, walkers)
-            case .delete:
-                guard try await walkers.run({ try proxy.recordings.remove(name) }) else {
-                    throw Problem.noRecording(name)
-                }
-                return OwnResponse(json: ["removed": .string(name)])
-            default:
-                guard let recording = try await walkers.run({ try proxy.recordings.recording(name) }) else {
-                    throw Problem.noRecording(name)
-                }
-                var response = OwnResponse(
-                    type: "application/json", [],
-                    fields: ["Content-Disposition": "attachment; filename=\"\(name).har\""])
-                response.source = RecordingExport(recording, walkers: walkers) { proxy.isDraining }
-                return response
-            }
-        }
+extension AdminCall {
+    func recordings() async throws -> OwnResponse {
+        OwnResponse(json: ["recordings": .strings(try await walkers.run { try proxy.recordings.names() })])
     }
 
-    private static func takeIn(
-        _ name: String, _ octets: [UInt8], _ proxy: Proxy, _ walkers: WorkerPool
-    ) async throws -> OwnResponse {
+    func recording() async throws -> OwnResponse {
+        let name = try recordingName()
+        guard let recording = try await walkers.run({ try proxy.recordings.recording(name) }) else {
+            throw Problem.noRecording(name)
+        }
+        var response = OwnResponse(
+            type: "application/json", [],
+            fields: ["Content-Disposition": "attachment; filename=\"\(name).har\""])
+        response.source = RecordingExport(recording, walkers: walkers) { proxy.isDraining }
+        return response
+    }
+
+    func removeRecording() async throws -> OwnResponse {
+        let name = try recordingName()
+        guard try await walkers.run({ try proxy.recordings.remove(name) }) else { throw Problem.noRecording(name) }
+        return OwnResponse(json: ["removed": .string(name)])
+    }
+
+    private func recordingName() throws(Problem) -> String {
+        guard Recording.isName(name) else { throw .nothingThere(request.path) }
+        return name
+    }
+
+    func importRecording() async throws -> OwnResponse {
+        let name = try recordingName()
         do {
             let recording = try await walkers.run { () throws -> Recording in
-                let recording = try HTTPArchive.recording(name, from: octets, takesAll: true)
+                let recording = try HTTPArchive.recording(name, from: request.content, takesAll: true)
                 try proxy.recordings.save(recording)
                 return recording
             }

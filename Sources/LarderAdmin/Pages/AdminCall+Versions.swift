@@ -7,80 +7,66 @@ import LarderRules
 import LarderSettings
 
 /// `/-/versions`: the stored responses for a URL and those that they superseded, where a service has a `history`.
-extension AdminPages {
-    static var versionPages: [String: Page] {
-        [
-            "/-/versions": .reading { request, proxy in
-                let parameters = try AdminParameters(request, known: ["url", "header"], repeatable: ["header"])
-                let subject = try proxy.subject(of: parameters.required("url"))
-                try checkAccess(to: subject, proxy, for: request)
-                let configuration = try configurationWithHistory(of: subject, proxy)
-                let fields = try parameters.fields("header")
-                let partition = partition(of: subject, fields, for: request)
-                let versions = await versions(of: subject, fields, in: partition, configuration, proxy)
-                    .filter { isShown($0.variant, to: request, with: fields, proxy) }
-                let now = proxy.now
-                let showsFields = !configuration.mayTransform || mayChange(request, proxy)
-                return OwnResponse(json: [
-                    "url": .string(subject.url), "service": .string(subject.service.name),
-                    "history": .integer(configuration.history),
-                    "versions": .array(versions.map { json(of: $0, in: partition, at: now, showsFields: showsFields) }),
-                ])
-            }
-        ]
+extension AdminCall {
+    func versions() async throws -> OwnResponse {
+        let subject = try proxy.subject(of: parameters.required("url"))
+        try checkAccess(to: subject)
+        let configuration = try configurationWithHistory(of: subject)
+        let fields = try parameters.fields("header")
+        let partition = partition(of: subject, fields)
+        let versions = await versions(of: subject, fields, in: partition, configuration)
+            .filter { isShown($0.variant, with: fields) }
+        let now = proxy.now
+        let showsFields = !configuration.mayTransform || mayChange
+        return OwnResponse(json: [
+            "url": .string(subject.url), "service": .string(subject.service.name),
+            "history": .integer(configuration.history),
+            "versions": .array(
+                versions.map { AdminCall.json(of: $0, in: partition, at: now, showsFields: showsFields) }),
+        ])
     }
 
     /// The response with that number. Where clients get something else than the origin sent, it is for those who may
     /// make changes.
-    static func version(
-        _ number: String, of subject: ResourceSubject, _ fields: Fields, _ proxy: Proxy, for request: OwnRequest
+    func version(
+        _ number: String, of subject: ResourceSubject, _ fields: Fields
     ) async throws(Problem) -> Variant? {
         guard let number = Int64(number), number > 0 else {
             throw .badParameter(
                 "‘version’ is ‘\(number.prefix(60))’; a number was expected.", advice: "/-/versions has the numbers.")
         }
-        let configuration = try configurationWithHistory(of: subject, proxy)
-        guard !configuration.mayTransform || mayChange(request, proxy) else { throw .versionIsNotTransformed }
-        let partition = partition(of: subject, fields, for: request)
-        let variant = await versions(of: subject, fields, in: partition, configuration, proxy, readable: number)
+        let configuration = try configurationWithHistory(of: subject)
+        guard !configuration.mayTransform || mayChange else { throw .versionIsNotTransformed }
+        let partition = partition(of: subject, fields)
+        let variant = await versions(of: subject, fields, in: partition, configuration, readable: number)
             .first { $0.number == number }?.variant
-        return variant.flatMap { isShown($0, to: request, with: fields, proxy) ? $0 : nil }
+        return variant.flatMap { isShown($0, with: fields) ? $0 : nil }
     }
 
     /// A response selected by a credential is for those who have it, or may make changes.
-    private static func isShown(
-        _ variant: Variant, to request: OwnRequest, with fields: Fields, _ proxy: Proxy
-    ) -> Bool {
+    private func isShown(_ variant: Variant, with fields: Fields) -> Bool {
         let variance = variant.stored.variance
-        return !variance.isByCredential || variance.matches(fields) || mayChange(request, proxy)
+        return !variance.isByCredential || variance.matches(fields) || mayChange
     }
 
     /// Versions of a resource that the configuration answers itself are for those who may make changes: clients do not
     /// get them.
-    static func checkAccess(
-        to subject: ResourceSubject, _ proxy: Proxy, for request: OwnRequest
-    ) throws(Problem) {
+    func checkAccess(to subject: ResourceSubject) throws(Problem) {
         let configuration = subject.service.configuration(for: subject.uri, method: subject.method)
         let answer = proxy.configuration.router.table.hardWiredAnswer(
             to: subject.uri, method: subject.method, of: subject.service, configuration)
-        guard answer == nil || mayChange(request, proxy) else { throw .isRefusedToClients }
+        guard answer == nil || mayChange else { throw .isRefusedToClients }
     }
 
     /// That of those who have the fields.
-    static func partition(
-        of subject: ResourceSubject, _ fields: Fields, for request: OwnRequest
-    ) -> Larder.Partition {
-        subject.service.partition(of: fields, for: subject.uri, from: ClientNetwork(isLoopback: request.isLoopback))
-    }
-
-    static func mayChange(_ request: OwnRequest, _ proxy: Proxy) -> Bool {
-        AdminGuard(of: proxy).mayChange(request)
+    func partition(of subject: ResourceSubject, _ fields: Fields) -> Larder.Partition {
+        subject.service.partition(of: fields, for: subject.uri, from: network)
     }
 
     /// Only the variants that the fields select, if there are any.
-    private static func versions(
+    private func versions(
         of subject: ResourceSubject, _ fields: Fields, in partition: Larder.Partition,
-        _ configuration: EffectiveConfiguration, _ proxy: Proxy, readable number: Int64? = nil
+        _ configuration: EffectiveConfiguration, readable number: Int64? = nil
     ) async -> [ResponseVersion] {
         let versions =
             await proxy.diskTier?.versions(
@@ -90,9 +76,7 @@ extension AdminPages {
         return fields.isEmpty || selected.isEmpty ? versions : selected
     }
 
-    private static func configurationWithHistory(
-        of subject: ResourceSubject, _ proxy: Proxy
-    ) throws(Problem) -> EffectiveConfiguration {
+    private func configurationWithHistory(of subject: ResourceSubject) throws(Problem) -> EffectiveConfiguration {
         let configuration = subject.service.configuration(for: subject.uri, method: subject.method)
         guard configuration.history > 0, configuration.caches, proxy.diskTier != nil else {
             throw .noHistory(

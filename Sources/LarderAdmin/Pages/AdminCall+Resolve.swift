@@ -6,21 +6,15 @@ import LarderProxy
 import LarderRules
 
 /// `/-/resolve`: URLs relative to a resource, by the rules of the library (model: 3.3).
-extension AdminPages {
-    static var resolvePages: [String: Page] {
-        [
-            "/-/resolve": .reading { request, proxy in
-                let parameters = try AdminParameters(
-                    request, known: ["url", "child", "relative", "param"], repeatable: ["param"])
-                let start = try proxy.subject(of: parameters.required("url"))
-                let url = try parameters.steps(from: ResourceURL(start.uri))
-                guard url.target != nil else { throw Problem.leadsNowhere(url.string) }
-                let end = try proxy.subject(of: url.string)
-                return OwnResponse(json: [
-                    "from": .string(start.url), "url": .string(end.url), "service": .string(end.service.name),
-                ])
-            }
-        ]
+extension AdminCall {
+    func resolve() throws -> OwnResponse {
+        let start = try proxy.subject(of: parameters.required("url"))
+        let url = try parameters.steps(from: ResourceURL(start.uri))
+        guard url.target != nil else { throw Problem.leadsNowhere(url.string) }
+        let end = try proxy.subject(of: url.string)
+        return OwnResponse(json: [
+            "from": .string(start.url), "url": .string(end.url), "service": .string(end.service.name),
+        ])
     }
 }
 

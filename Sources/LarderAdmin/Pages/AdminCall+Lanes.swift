@@ -7,47 +7,35 @@ import LarderProxy
 import LarderRules
 
 /// `/-/lanes`: the requests of commands; opens and closes their lanes.
-extension AdminPages {
-    private static let lanePrefix = "/-/lanes/"
+extension AdminCall {
+    func lanes() -> OwnResponse { OwnResponse(json: ["lanes": .array(proxy.lanes.all.map { $0.json(proxy) })]) }
 
-    static func lanePage(_ path: String, _ walkers: WorkerPool) -> Page? {
-        if path == "/-/lanes" {
-            return Page(methods: [.get, .head, .post]) { request, proxy in
-                if request.method == .post { return try await openLane(request, proxy, walkers) }
-                _ = try AdminParameters(request, known: [])
-                return OwnResponse(json: ["lanes": .array(proxy.lanes.all.map { $0.json(proxy) })])
-            }
-        }
-        guard path.hasPrefix(lanePrefix) else { return nil }
-        let id = String(path.dropFirst(lanePrefix.count))
-        return Page(methods: [.get, .head, .delete]) { request, proxy in
-            let parameters = try AdminParameters(request, known: request.method == .delete ? ["recording"] : [])
-            let keepsRecording =
-                try parameters.choice("recording", of: ["keep", "drop"], default: "keep") == "keep"
-            guard let known = proxy.lanes.lane(id), request.method != .delete || mayEnd(known, request),
-                let lane = request.method == .delete ? proxy.lanes.close(id) : known
-            else { throw Problem.nothingThere(path) }
-            if request.method == .delete {
-                proxy.closeDoor(of: lane)
-                await settle(lane)
-            }
-            var former: Recording?
-            if request.method == .delete, keepsRecording, case .record(let recording) = lane.options.recordingUse {
-                former = try await walkers.run { try proxy.recordings.saveUnlessEmpty(recording) }
-            }
-            return OwnResponse(json: lane.json(proxy, instead: former))
-        }
+    func lane() throws -> OwnResponse {
+        guard let lane = proxy.lanes.lane(name) else { throw Problem.nothingThere(request.path) }
+        return OwnResponse(json: lane.json(proxy))
     }
 
-    /// Whether the lane is the client's to end: any lane for those who may make changes, else its own.
-    private static func mayEnd(_ lane: Lane, _ request: OwnRequest) -> Bool {
-        !request.isForLanes || knownUser(request).map { $0 == lane.options.owner } ?? false
+    func closeLane() async throws -> OwnResponse {
+        let keepsRecording = try parameters.choice("recording", of: ["keep", "drop"], default: "keep") == "keep"
+        guard let known = proxy.lanes.lane(name), mayEnd(known), let lane = proxy.lanes.close(name) else {
+            throw Problem.nothingThere(request.path)
+        }
+        proxy.closeDoor(of: lane)
+        await AdminCall.settle(lane)
+        var former: Recording?
+        if keepsRecording, case .record(let recording) = lane.options.recordingUse {
+            former = try await walkers.run { try proxy.recordings.saveUnlessEmpty(recording) }
+        }
+        return OwnResponse(json: lane.json(proxy, instead: former))
+    }
+
+    /// True if the client may end the lane: any lane for those who may make changes, else its own.
+    private func mayEnd(_ lane: Lane) -> Bool {
+        !request.isForLanes || knownUser.map { $0 == lane.options.owner } ?? false
     }
 
     /// The client's user, where it is told apart from all others.
-    private static func knownUser(_ request: OwnRequest) -> UInt32? {
-        request.user.flatMap { $0 == SocketOwner.unknown ? nil : $0 }
-    }
+    private var knownUser: UInt32? { request.user.flatMap { $0 == SocketOwner.unknown ? nil : $0 } }
 
     /// Waits for requests under way, for which a command that has ended no longer waits.
     private static func settle(_ lane: Lane) async {
@@ -56,11 +44,8 @@ extension AdminPages {
 
     /// The only response that contains the token. Every user of this machine may open lanes, but not keep or read
     /// recordings, which have no owners.
-    private static func openLane(
-        _ request: OwnRequest, _ proxy: Proxy, _ walkers: WorkerPool
-    ) async throws -> OwnResponse {
-        let parameters = try AdminParameters(request, known: ["name", "tunnel", "offline", "record", "replay", "door"])
-        let user = knownUser(request)
+    func openLane() async throws -> OwnResponse {
+        let user = knownUser
         if request.isForLanes {
             guard user != nil else { throw Problem.unknownUser }
             guard parameters.text("record") == nil, parameters.text("replay") == nil else {
@@ -72,7 +57,7 @@ extension AdminPages {
         options.name = String((parameters.text("name") ?? "").prefix(80))
         options.opensAll = try !parameters.flag("tunnel")
         options.isOffline = try parameters.flag("offline")
-        options.recordingUse = try await recordingUse(parameters, proxy, walkers)
+        options.recordingUse = try await recordingUse()
         // A replay sends nothing to origins, tunnels included.
         if case .replay = options.recordingUse { options.isOffline = true }
         let now = proxy.now
@@ -97,9 +82,7 @@ extension AdminPages {
             ])
     }
 
-    private static func recordingUse(
-        _ parameters: AdminParameters, _ proxy: Proxy, _ walkers: WorkerPool
-    ) async throws -> Lane.RecordingUse? {
+    private func recordingUse() async throws -> Lane.RecordingUse? {
         let (new, old) = (parameters.text("record"), parameters.text("replay"))
         guard let name = new ?? old else { return nil }
         guard new == nil || old == nil else {

@@ -11,42 +11,33 @@ import LarderRules
 ///
 /// It may be from any origin, and shares the address of Larder's own pages: so browsers get it as octets, except images
 /// of types without scripts.
-extension AdminPages {
+extension AdminCall {
     private static let contentLimit = 4 << 20
     private static let images = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"]
 
-    static func contentPages(_ walkers: WorkerPool) -> [String: Page] {
-        [
-            "/-/content": .reading { request, proxy in
-                let parameters = try AdminParameters(
-                    request, known: ["url", "header", "version"], repeatable: ["header"])
-                let subject = try proxy.subject(of: parameters.required("url"))
-                let fields = try parameters.fields("header")
-                guard request.isLoopback else { throw Problem.contentIsForThisMachine }
-                try checkAccess(to: subject, proxy, for: request)
-                let variant: Variant?
-                if let number = parameters.text("version") {
-                    variant = try await version(number, of: subject, fields, proxy, for: request)
-                } else {
-                    let partition = partition(of: subject, fields, for: request)
-                    variant = await AdminPages.variant(
-                        of: subject, fields, in: partition, proxy, forChanger: mayChange(request, proxy))
-                }
-                guard let variant else { throw Problem.unknownResource(subject.url) }
-                let length = variant.content.length
-                guard let octets = await variant.content.octets(upTo: contentLimit) else {
-                    throw Problem.unknownResource(subject.url)
-                }
-                return try await walkers.run { answer(octets, of: variant, length: Int64(length)) }
-            }
-        ]
+    func content() async throws -> OwnResponse {
+        let subject = try proxy.subject(of: parameters.required("url"))
+        let fields = try parameters.fields("header")
+        guard request.isLoopback else { throw Problem.contentIsForThisMachine }
+        try checkAccess(to: subject)
+        let variant: Variant?
+        if let number = parameters.text("version") {
+            variant = try await version(number, of: subject, fields)
+        } else {
+            variant = await self.variant(of: subject, fields, in: partition(of: subject, fields))
+        }
+        guard let variant else { throw Problem.unknownResource(subject.url) }
+        let length = variant.content.length
+        guard let octets = await variant.content.octets(upTo: AdminCall.contentLimit) else {
+            throw Problem.unknownResource(subject.url)
+        }
+        return try await walkers.run { AdminCall.answer(octets, of: variant, length: Int64(length)) }
     }
 
     /// The stored variant selected by a request with these fields, else the newest. Those that a credential selects are
     /// for who has it, and for those who may make changes.
-    private static func variant(
-        of subject: ResourceSubject, _ fields: Fields, in partition: Larder.Partition, _ proxy: Proxy,
-        forChanger mayChange: Bool
+    private func variant(
+        of subject: ResourceSubject, _ fields: Fields, in partition: Larder.Partition
     ) async -> Variant? {
         let key = subject.key(in: partition)
         var variants = proxy.registry.resource(for: key)?.memory.snapshot.variants ?? []

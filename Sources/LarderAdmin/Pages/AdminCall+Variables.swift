@@ -7,19 +7,8 @@ import LarderRules
 import LarderSettings
 
 /// The variables of the configuration: their names for all readers, new values for those who may make changes.
-extension AdminPages {
-    private static let variablePrefix = "/-/variables/"
-
-    /// The page of one variable, or of all of them.
-    static func variablePage(_ path: String) -> Page? {
-        if path == "/-/variables" { return .reading(variables) }
-        guard path.hasPrefix(variablePrefix) else { return nil }
-        let name = String(path.dropFirst(variablePrefix.count))
-        return Page(methods: [.put]) { request, proxy in try await setVariable(name, request, proxy) }
-    }
-
-    private static func variables(_ request: OwnRequest, _ proxy: Proxy) throws -> OwnResponse {
-        _ = try AdminParameters(request, known: [])
+extension AdminCall {
+    func variables() -> OwnResponse {
         let services = proxy.configuration.router.table.services
         let lines = (proxy.configuration.variables?.reports ?? []).map { report -> JSONValue in
             var line: JSONObject = [
@@ -33,10 +22,7 @@ extension AdminPages {
         return OwnResponse(json: ["variables": .array(lines)])
     }
 
-    private static func setVariable(
-        _ name: String, _ request: OwnRequest, _ proxy: Proxy
-    ) async throws -> OwnResponse {
-        _ = try AdminParameters(request, known: [])
+    func setVariable() async throws -> OwnResponse {
         guard let variables = proxy.configuration.variables, variables.isDeclared(name) else {
             throw Problem.unknownVariable(name, known: proxy.configuration.variables?.reports.map(\.name) ?? [])
         }

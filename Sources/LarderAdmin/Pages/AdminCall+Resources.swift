@@ -10,85 +10,72 @@ import LarderStores
 import LarderUpstream
 
 /// The pages that show resources, and those that change them.
-extension AdminPages {
-    static func resourcePages(_ walkers: WorkerPool) -> [String: Page] {
-        [
-            "/-/resources": .reading { try await resources($0, $1, walkers) },
-            "/-/invalidate": .changing { request, proxy in
-                let parameters = try AdminParameters(request, known: ["match", "service", "group", "origin"])
-                let many = ManyResources(proxy: proxy, selection: try selection(parameters, proxy), walkers: walkers)
-                let counts = try await many.invalidate()
-                try await reachDisk(proxy)
-                var answer: JSONObject = ["invalidated": counts.json]
-                if counts.most == 0 { answer["unchanged"] = .integer(try await many.count().most) }
-                return OwnResponse(json: .object(answer))
-            },
-            "/-/wipe": .changing { request, proxy in
-                let parameters = try AdminParameters(
-                    request, known: ["match", "service", "group", "origin", "caches", "pinned", "dryRun"])
-                let keepsStored = try parameters.choice("caches", of: ["remove", "keep"], default: "remove") == "keep"
-                let many = ManyResources(
-                    proxy: proxy, selection: try selection(parameters, proxy), walkers: walkers,
-                    sparesPins: try !keepsStored && !parameters.flag("pinned"))
-                if try parameters.flag("dryRun") {
-                    return OwnResponse(json: ["wouldWipe": try await many.count().json])
-                }
-                let counts = try await many.wipe(keepsStored: keepsStored)
-                if !keepsStored { try await reachDisk(proxy) }
-                return OwnResponse(json: ["wiped": counts.json])
-            },
-            "/-/resource/invalidate": .changing { request, proxy in
-                let resource = try OneResource(AdminParameters(request, known: ["url"]), proxy, walkers)
-                let count = try await resource.invalidate()
-                try await reachDisk(proxy)
-                var answer: JSONObject = ["url": .string(resource.url), "invalidated": .integer(count)]
-                if count == 0 { answer["unchanged"] = .integer(try await resource.partCount()) }
-                return OwnResponse(json: .object(answer))
-            },
-            "/-/resource/wipe": .changing { request, proxy in
-                let parameters = try AdminParameters(request, known: ["url", "caches", "pinned", "dryRun"])
-                let keepsStored = try parameters.choice("caches", of: ["remove", "keep"], default: "remove") == "keep"
-                let resource = try OneResource(
-                    parameters, proxy, walkers, sparesPins: !keepsStored && !parameters.flag("pinned"))
-                if try parameters.flag("dryRun") {
-                    let count = try await resource.partCount()
-                    return OwnResponse(json: ["url": .string(resource.url), "wouldWipe": .integer(count)])
-                }
-                let counts = try await resource.wipe(keepsStored: keepsStored)
-                if !keepsStored { try await reachDisk(proxy) }
-                var answer: JSONObject = ["url": .string(resource.url), "wiped": .integer(counts.most)]
-                if counts.pinned > 0 { answer["pinned"] = .integer(counts.pinned) }
-                return OwnResponse(json: .object(answer))
-            },
-            "/-/resource/cancel": .changing { request, proxy in
-                let resource = try OneResource(AdminParameters(request, known: ["url"]), proxy, walkers)
-                let count = try await resource.cancelLoads()
-                return OwnResponse(json: ["url": .string(resource.url), "cancelled": .integer(count)])
-            },
-            "/-/resource/load": .changing { try await load($0, $1, onlyIfNeeded: false) },
-            "/-/resource/load-if-needed": .changing { try await load($0, $1, onlyIfNeeded: true) },
-        ]
+extension AdminCall {
+    func invalidate() async throws -> OwnResponse {
+        let many = ManyResources(proxy: proxy, selection: try selection(), walkers: walkers)
+        let counts = try await many.invalidate()
+        try await reachDisk()
+        var answer: JSONObject = ["invalidated": counts.json]
+        if counts.most == 0 { answer["unchanged"] = .integer(try await many.count().most) }
+        return OwnResponse(json: .object(answer))
+    }
+
+    func wipe() async throws -> OwnResponse {
+        let keepsStored = try parameters.choice("caches", of: ["remove", "keep"], default: "remove") == "keep"
+        let many = ManyResources(
+            proxy: proxy, selection: try selection(), walkers: walkers,
+            sparesPins: try !keepsStored && !parameters.flag("pinned"))
+        if try parameters.flag("dryRun") { return OwnResponse(json: ["wouldWipe": try await many.count().json]) }
+        let counts = try await many.wipe(keepsStored: keepsStored)
+        if !keepsStored { try await reachDisk() }
+        return OwnResponse(json: ["wiped": counts.json])
+    }
+
+    func invalidateOne() async throws -> OwnResponse {
+        let resource = try OneResource(parameters, proxy, walkers)
+        let count = try await resource.invalidate()
+        try await reachDisk()
+        var answer: JSONObject = ["url": .string(resource.url), "invalidated": .integer(count)]
+        if count == 0 { answer["unchanged"] = .integer(try await resource.partCount()) }
+        return OwnResponse(json: .object(answer))
+    }
+
+    func wipeOne() async throws -> OwnResponse {
+        let keepsStored = try parameters.choice("caches", of: ["remove", "keep"], default: "remove") == "keep"
+        let resource = try OneResource(
+            parameters, proxy, walkers, sparesPins: !keepsStored && !parameters.flag("pinned"))
+        if try parameters.flag("dryRun") {
+            let count = try await resource.partCount()
+            return OwnResponse(json: ["url": .string(resource.url), "wouldWipe": .integer(count)])
+        }
+        let counts = try await resource.wipe(keepsStored: keepsStored)
+        if !keepsStored { try await reachDisk() }
+        var answer: JSONObject = ["url": .string(resource.url), "wiped": .integer(counts.most)]
+        if counts.pinned > 0 { answer["pinned"] = .integer(counts.pinned) }
+        return OwnResponse(json: .object(answer))
+    }
+
+    func cancelLoads() async throws -> OwnResponse {
+        let resource = try OneResource(parameters, proxy, walkers)
+        let count = try await resource.cancelLoads()
+        return OwnResponse(json: ["url": .string(resource.url), "cancelled": .integer(count)])
     }
 
     /// - Throws: a problem where a change of what is stored counts, but a restart would undo it.
-    private static func reachDisk(_ proxy: Proxy) async throws(Problem) {
+    private func reachDisk() async throws(Problem) {
         guard let store = proxy.diskTier?.store, await !store.reachDisk() else { return }
         throw .notOnDisk
     }
 
-    private static func resources(
-        _ request: OwnRequest, _ proxy: Proxy, _ walkers: WorkerPool
-    ) async throws -> OwnResponse {
+    func resources() async throws -> OwnResponse {
         if request.parameter("url") != nil {
             let resource = try OneResource(AdminParameters(request, known: ["url"]), proxy, walkers)
             guard let details = try await resource.details() else { throw Problem.unknownResource(resource.url) }
             return OwnResponse(json: details)
         }
-        let parameters = try AdminParameters(
-            request, known: ["match", "service", "limit", "after", "sort", "state"])
         let limit = try parameters.number("limit", in: 1...10_000, default: 1_000)
         if parameters.text("sort") != nil || parameters.text("state") != nil {
-            return try await sortedResources(parameters, proxy, walkers, limit: limit)
+            return try await sortedResources(limit: limit)
         }
         let cursor = try parameters.text("after").map { text throws(Problem) -> ResourceList.Cursor in
             guard let cursor = ResourceList.Cursor(text) else {
@@ -97,7 +84,7 @@ extension AdminPages {
             }
             return cursor
         }
-        let filter = try filter(parameters, proxy)
+        let filter = try filter()
         var page = try await ResourceList(proxy: proxy, filter: filter, walkers: walkers).page(
             after: cursor, limit: limit)
         await ResourceLine.complete(&page.lines, proxy)
@@ -112,14 +99,12 @@ extension AdminPages {
         } else if cursor == nil {
             answer["total"] = .integer(page.lines.count)
         }
-        return try await listing(page.lines, answer, proxy, walkers)
+        return try await listing(page.lines, answer)
     }
 
     /// Writes lines and further fields on a background thread: other clients of the loop would wait for ten thousand
     /// lines.
-    private static func listing(
-        _ lines: [ResourceLine], _ others: JSONObject, _ proxy: Proxy, _ walkers: WorkerPool
-    ) async throws -> OwnResponse {
+    private func listing(_ lines: [ResourceLine], _ others: JSONObject) async throws -> OwnResponse {
         let now = proxy.now
         return try await walkers.run {
             var answer: JSONObject = ["resources": .array(lines.map { $0.json(at: now) })]
@@ -129,9 +114,7 @@ extension AdminPages {
     }
 
     /// The first ones by `sort`, of those in `state`.
-    private static func sortedResources(
-        _ parameters: AdminParameters, _ proxy: Proxy, _ walkers: WorkerPool, limit: Int
-    ) async throws -> OwnResponse {
+    private func sortedResources(limit: Int) async throws -> OwnResponse {
         guard parameters.text("after") == nil else {
             throw Problem.badParameter("‘after’ goes on in no order.", advice: "Raise ‘limit’ instead, up to 10000.")
         }
@@ -139,7 +122,7 @@ extension AdminPages {
         let order = try parameters.choice("sort", of: orders, default: "url")
         let states = SortedResources.states
         let state = try parameters.choice("state", of: states.keys.sorted() + ["any"], default: "any")
-        let filter = try filter(parameters, proxy)
+        let filter = try filter()
         let now = proxy.now
         var page = try await SortedResources(
             list: ResourceList(proxy: proxy, filter: filter, walkers: walkers),
@@ -147,14 +130,14 @@ extension AdminPages {
         ).page(limit: limit)
         await ResourceLine.complete(&page.lines, proxy)
         return try await listing(
-            page.lines, ["total": .integer(page.total), "isComplete": .bool(page.isComplete)], proxy, walkers)
+            page.lines, ["total": .integer(page.total), "isComplete": .bool(page.isComplete)])
     }
 
     /// The selection in `match` or `group`; one of them is required.
-    private static func selection(_ parameters: AdminParameters, _ proxy: Proxy) throws -> ResourceSelection {
+    private func selection() throws -> ResourceSelection {
         guard let group = try parameters.group() else {
             _ = try parameters.required("match")
-            return .matching(try filter(parameters, proxy))
+            return .matching(try filter())
         }
         for name in ["match", "service"] where parameters.text(name) != nil {
             throw Problem.badParameter("‘group’ and ‘\(name)’ exclude each other.", advice: "Leave one of them out.")
@@ -162,7 +145,8 @@ extension AdminPages {
         return group
     }
 
-    static func filter(_ parameters: AdminParameters, _ proxy: Proxy) throws -> ResourceFilter {
+    /// The selection in `match` and `service`.
+    func filter() throws -> ResourceFilter {
         let table = proxy.configuration.router.table
         let service = parameters.text("service")
         if let service, service != table.unclaimed.name, table.named(service)?.name != service {
@@ -171,17 +155,14 @@ extension AdminPages {
         return ResourceFilter(try parameters.pattern("match"), service: service, table: table)
     }
 
-    private static func load(_ request: OwnRequest, _ proxy: Proxy, onlyIfNeeded: Bool) async throws -> OwnResponse {
-        let parameters = try AdminParameters(request, known: ["url", "header"], repeatable: ["header"])
+    func load(onlyIfNeeded: Bool) async throws -> OwnResponse {
         let subject = try proxy.subject(of: parameters.required("url"))
         var fields = try parameters.fields("header")
         if !fields.contains(.accept) { fields.append(.accept, "*/*") }
         if !fields.contains(.userAgent) { fields.append(.userAgent, "larder/\(LarderVersion.current)") }
         let outcome: LoadOutcome
         do {
-            outcome = try await proxy.load(
-                subject, fields: fields, onlyIfNeeded: onlyIfNeeded, from: ClientNetwork(isLoopback: request.isLoopback)
-            )
+            outcome = try await proxy.load(subject, fields: fields, onlyIfNeeded: onlyIfNeeded, from: network)
         } catch let problem as Problem {
             throw problem
         } catch {

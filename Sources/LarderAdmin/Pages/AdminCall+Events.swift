@@ -7,15 +7,9 @@ import LarderProxy
 import LarderSettings
 
 /// The stream of events (model: 9.6).
-extension AdminPages {
-    static func eventPages(_ walkers: WorkerPool) -> [String: Page] {
-        ["/-/events": .reading { request, proxy in try events(request, proxy, walkers) }]
-    }
-
+extension AdminCall {
     /// `Last-Event-ID` is accepted and ignored: every stream begins with the state, not with history.
-    private static func events(_ request: OwnRequest, _ proxy: Proxy, _ walkers: WorkerPool) throws -> OwnResponse {
-        let parameters = try AdminParameters(
-            request, known: ["url", "match", "service", "content", "loadIfNeeded", "requests"])
+    func events() throws -> OwnResponse {
         let requests = try parameters.choice("requests", of: ["0", "1", "only"], default: "0")
         let hasContent = try parameters.flag("content", of: ["0", "1"])
         let wantsLoad = try parameters.flag("loadIfNeeded", of: ["0", "1"])
@@ -35,7 +29,6 @@ extension AdminPages {
             if requests != "0" { topic.requests = { $0.url == url } }
             events = OwnEvents(topic)
             if wantsLoad {
-                let network = ClientNetwork(isLoopback: request.isLoopback)
                 // The stream reports the outcome.
                 events.whenSubscribed = { _ = try? await proxy.loadIfNeeded(subject, from: network) }
             }
@@ -44,7 +37,7 @@ extension AdminPages {
                 throw Problem.badParameter(
                     "‘loadIfNeeded’ loads one resource, and this stream is about many.", advice: "Name it with ‘url’.")
             }
-            let filter = try filter(parameters, proxy)
+            let filter = try filter()
             let (match, service) = (parameters.text("match"), parameters.text("service"))
             // A relative pattern means something else once they change.
             let bases = match == nil ? [:] : proxy.configuration.router.table.bases

@@ -7,18 +7,15 @@ import LarderRules
 import LarderSettings
 
 /// The page that overrides an origin's content.
-extension AdminPages {
-    static var overridePages: [String: Page] { ["/-/resource": Page(methods: [.put], answer: override)] }
-
+extension AdminCall {
     /// The content of the request becomes the resource's, with its `Content-Type`.
-    private static func override(_ request: OwnRequest, _ proxy: Proxy) async throws -> OwnResponse {
-        let parameters = try AdminParameters(request, known: ["url", "header", "for"], repeatable: ["header"])
+    func override() throws -> OwnResponse {
         let subject = try proxy.subject(of: parameters.required("url"))
         let override = Override(
-            content: request.content, type: try type(of: request.fields), lifetime: try parameters.lifetime("for"))
+            content: request.content, type: try AdminCall.type(of: request.fields),
+            lifetime: try parameters.lifetime("for"))
         let (variant, partition) = try proxy.override(
-            subject, with: override, fields: try parameters.fields("header"),
-            from: ClientNetwork(isLoopback: request.isLoopback))
+            subject, with: override, fields: try parameters.fields("header"), from: network)
         var answer: JSONObject = ["url": .string(subject.url)]
         if partition != .shared { answer["partition"] = .string(partition.name) }
         answer["result"] = "overridden, until it is stale, loaded, written or wiped"

@@ -8,30 +8,17 @@ import LarderRules
 import LarderStores
 
 /// `/-/pins`: the resources whose stored responses are kept from eviction.
-extension AdminPages {
+extension AdminCall {
     /// How many resources can be pinned: each is known in memory and passed by whenever room is made.
     private static let pinLimit = 100_000
     /// The share of the disk that pins may take: the other half is for what comes and goes.
     private static let pinShare: Int64 = 2
 
-    static var pinPages: [String: Page] {
-        [
-            "/-/pins": Page(methods: [.get, .head, .post, .delete]) { request, proxy in
-                switch request.method {
-                case .post: try await pin(request, proxy)
-                case .delete: try await unpin(request, proxy)
-                default: try await pins(request, proxy)
-                }
-            }
-        ]
-    }
-
-    private static func pins(_ request: OwnRequest, _ proxy: Proxy) async throws -> OwnResponse {
-        let parameters = try AdminParameters(request, known: ["match", "service", "limit"])
-        let limit = try parameters.number("limit", in: 1...pinLimit, default: 1_000)
-        let filter = try filter(parameters, proxy)
-        let store = try store(of: proxy)
-        let all = try await pins(in: store)
+    func pins() async throws -> OwnResponse {
+        let limit = try parameters.number("limit", in: 1...AdminCall.pinLimit, default: 1_000)
+        let filter = try filter()
+        let store = try store()
+        let all = try await AdminCall.pins(in: store)
         let chosen = all.filter { filter.accepts($0.key) }.sorted { $0.key.url < $1.key.url }
         return OwnResponse(json: [
             "pins": .array(
@@ -45,16 +32,15 @@ extension AdminPages {
                     return .object(object)
                 }),
             "total": .integer(chosen.count), "pinnedBytes": .integer(all.reduce(0) { $0 + $1.cost }),
-            "limitBytes": .integer(store.statistics.limit / pinShare),
+            "limitBytes": .integer(store.statistics.limit / AdminCall.pinShare),
         ])
     }
 
-    private static func pin(_ request: OwnRequest, _ proxy: Proxy) async throws -> OwnResponse {
-        let parameters = try AdminParameters(request, known: ["match", "service"])
+    func pin() async throws -> OwnResponse {
         _ = try parameters.required("match")
-        let filter = try filter(parameters, proxy)
-        let store = try store(of: proxy)
-        let pinned = try await pins(in: store)
+        let filter = try filter()
+        let store = try store()
+        let pinned = try await AdminCall.pins(in: store)
         // The list contains committed rows only.
         await store.flush()
         var found: [EntityKey: Int64] = [:]
@@ -62,14 +48,14 @@ extension AdminPages {
         while true {
             let page = try await store.list(after: row, limit: 500, where: filter.match)
             for line in page { found[line.key, default: 0] += PinListing.cost(ofVariants: 1, bytes: line.length) }
-            guard found.count <= pinLimit else { throw Problem.tooManyPins(pinLimit) }
+            guard found.count <= AdminCall.pinLimit else { throw Problem.tooManyPins(AdminCall.pinLimit) }
             guard page.count == 500 else { break }
             row = page.last?.row
         }
         let others = pinned.filter { found[$0.key] == nil }
-        let limit = store.statistics.limit / pinShare
+        let limit = store.statistics.limit / AdminCall.pinShare
         let (old, new) = (others.reduce(0) { $0 + $1.cost }, found.values.reduce(0, +))
-        guard others.count + found.count <= pinLimit else { throw Problem.tooManyPins(pinLimit) }
+        guard others.count + found.count <= AdminCall.pinLimit else { throw Problem.tooManyPins(AdminCall.pinLimit) }
         guard old + new <= limit else { throw Problem.tooMuchPinned(new, beside: old, limit: limit) }
         guard await store.pin(Array(found.keys)) else { throw Problem.pinsNotWritten }
         return OwnResponse(json: [
@@ -78,17 +64,16 @@ extension AdminPages {
         ])
     }
 
-    private static func unpin(_ request: OwnRequest, _ proxy: Proxy) async throws -> OwnResponse {
-        let parameters = try AdminParameters(request, known: ["match", "service"])
+    func unpin() async throws -> OwnResponse {
         _ = try parameters.required("match")
-        let filter = try filter(parameters, proxy)
-        let store = try store(of: proxy)
-        let keys = try await pins(in: store).map(\.key).filter { filter.accepts($0) }
+        let filter = try filter()
+        let store = try store()
+        let keys = try await AdminCall.pins(in: store).map(\.key).filter { filter.accepts($0) }
         guard await store.unpin(keys) else { throw Problem.pinsNotWritten }
         return OwnResponse(json: ["unpinned": .integer(keys.count)])
     }
 
-    private static func store(of proxy: Proxy) throws(Problem) -> SQLiteStore {
+    private func store() throws(Problem) -> SQLiteStore {
         guard let store = proxy.diskTier?.store else { throw .nothingOnDisk }
         return store
     }
