@@ -30,7 +30,7 @@ package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
     /// An encoder for content that arrives in parts. Levels are those of the coding's own library; values outside
     /// `levels` are clamped.
     package func encoder(level: Int? = nil) throws(CodingError) -> ContentEncoder {
-        try ContentEncoder(self, level: level ?? defaultLevel)
+        try ContentEncoder(self, level: level ?? library.defaultLevel)
     }
 
     /// Decodes whole content to at most `limit` octets.
@@ -51,23 +51,23 @@ package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
         return output
     }
 
-    /// The available levels: faster first, smaller last.
-    package var levels: ClosedRange<Int> {
+    /// The library of a coding: its levels, faster first and smaller last, the level for content that is encoded while a
+    /// client waits, and its engines, nil if they cannot allocate their resources.
+    var library:
+        (
+            levels: ClosedRange<Int>, defaultLevel: Int, decoding: () -> (any DecodingEngine)?,
+            encoding: (_ level: Int32) -> (any EncodingEngine)?
+        )
+    {
         switch self {
-        case .gzip, .deflate: 1...9
-        case .br: 0...11
-        case .zstd: 1...19
+        case .gzip: (1...9, 6, { ZlibDecoding(.gzip) }, { ZlibEncoding(.gzip, level: $0) })
+        case .deflate: (1...9, 6, { ZlibDecoding(.deflate) }, { ZlibEncoding(.deflate, level: $0) })
+        case .br: (0...11, 5, { BrotliDecoding() }, { BrotliEncoding(level: $0) })
+        case .zstd: (1...19, 3, { ZstdDecoding() }, { ZstdEncoding(level: $0) })
         }
     }
 
-    /// The default level for content that is encoded while a client waits.
-    package var defaultLevel: Int {
-        switch self {
-        case .gzip, .deflate: 6
-        case .br: 5
-        case .zstd: 3
-        }
-    }
+    package var levels: ClosedRange<Int> { library.levels }
 }
 
 /// Why content cannot be decoded or encoded.

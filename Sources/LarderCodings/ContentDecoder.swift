@@ -19,14 +19,7 @@ package final class ContentDecoder {
     init(_ coding: ContentCoding, limit: Int) throws(CodingError) {
         self.coding = coding
         self.limit = max(0, limit)
-        let engine: (any DecodingEngine)? =
-            switch coding {
-            case .gzip: ZlibDecoding(.gzip)
-            case .deflate: ZlibDecoding(.deflate)
-            case .br: BrotliDecoding()
-            case .zstd: ZstdDecoding()
-            }
-        guard let engine else { throw CodingError(coding, .unavailable) }
+        guard let engine = coding.library.decoding() else { throw CodingError(coding, .unavailable) }
         self.engine = engine
     }
 

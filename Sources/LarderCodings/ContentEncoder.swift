@@ -11,15 +11,9 @@ package final class ContentEncoder {
 
     init(_ coding: ContentCoding, level: Int) throws(CodingError) {
         self.coding = coding
-        let level = Int32(min(max(level, coding.levels.lowerBound), coding.levels.upperBound))
-        let engine: (any EncodingEngine)? =
-            switch coding {
-            case .gzip: ZlibEncoding(.gzip, level: level)
-            case .deflate: ZlibEncoding(.deflate, level: level)
-            case .br: BrotliEncoding(level: level)
-            case .zstd: ZstdEncoding(level: level)
-            }
-        guard let engine else { throw CodingError(coding, .unavailable) }
+        let library = coding.library
+        let level = Int32(min(max(level, library.levels.lowerBound), library.levels.upperBound))
+        guard let engine = library.encoding(level) else { throw CodingError(coding, .unavailable) }
         self.engine = engine
     }
 

@@ -50,23 +50,12 @@ struct ContentRecoder {
     static func recode(
         _ octets: [UInt8], from stored: ServedCoding, to coding: ServedCoding, limit: Int
     ) throws -> CodedForms.Product? {
-        let plain = try stored.coding?.decode(octets, limit: limit) ?? octets
-        let coded = try coding.coding?.encode(plain) ?? plain
+        // No coding is called `identity`.
+        let plain = try ContentCoding(rawValue: stored.rawValue)?.decode(octets, limit: limit) ?? octets
+        let coded = try ContentCoding(rawValue: coding.rawValue)?.encode(plain) ?? plain
         guard coded.count <= limit, coding == .identity || coded.count < plain.count else { return nil }
         return CodedForms.Product(
             chunks: coded.isEmpty ? [] : [ContentChunk(coded)], length: coded.count,
             digest: String(ContentDigest(of: coded).hexadecimal.prefix(CodedTag.digestLength)))
-    }
-}
-
-extension ServedCoding {
-    /// The coding to apply; nil where none is needed.
-    fileprivate var coding: ContentCoding? {
-        switch self {
-        case .identity: nil
-        case .gzip: .gzip
-        case .br: .br
-        case .zstd: .zstd
-        }
     }
 }
