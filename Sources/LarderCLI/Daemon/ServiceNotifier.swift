@@ -2,6 +2,7 @@
 
 import Glibc
 import LarderHTTP
+import LarderIO
 
 /// Reports the daemon's state to the service manager, by datagrams to its socket (sd_notify(3)).
 ///
@@ -66,5 +67,52 @@ struct ServiceNotifier: Sendable {
             }
         }
         return sent == text.count
+    }
+}
+
+/// The listening sockets a service manager opened before it started the daemon (sd_listen_fds(3)).
+enum InheritedSockets {
+    private static let first: Int32 = 3
+    /// More than any unit has; a larger number is a mistake.
+    private static let limit = 256
+    static let variables = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"]
+
+    /// The descriptors passed to `process`; none if the variables name another one, or are malformed.
+    static func descriptors(environment: [String: String], process: pid_t = getpid()) -> [Int32] {
+        guard let owner = environment["LISTEN_PID"].flatMap({ pid_t($0) }), owner == process,
+            let count = environment["LISTEN_FDS"].flatMap({ Int($0) }), (1...limit).contains(count)
+        else { return [] }
+        return (0..<Int32(count)).map { first + $0 }
+    }
+
+    /// Removes the variables from the environment, so that no child process uses the sockets.
+    static func forgetVariables() {
+        for name in variables { unsetenv(name) }
+    }
+}
+
+/// The service manager's watchdog: it restarts a daemon that has not reported for a while.
+struct Watchdog: Sendable, Equatable {
+    /// The manager's timeout.
+    let patience: Duration
+
+    /// - Parameters:
+    ///   - environment: `WATCHDOG_USEC`, and `WATCHDOG_PID` if another process may be meant.
+    ///   - process: this one.
+    init?(environment: [String: String], process: pid_t = getpid()) {
+        guard let text = environment["WATCHDOG_USEC"], let microseconds = Int64(text), microseconds > 0 else {
+            return nil
+        }
+        if let wanted = environment["WATCHDOG_PID"], pid_t(wanted) != process { return nil }
+        patience = .microseconds(microseconds)
+    }
+
+    /// The interval between reports: half of the required one, so that one delay does no harm.
+    var interval: Duration { patience / 4 }
+
+    /// Whether every loop makes progress. One that waits for the kernel does; one whose turn lasts for half of the
+    /// timeout is stuck, and its clients wait as long.
+    func isSatisfied(by loops: [LoopStatistics]) -> Bool {
+        loops.allSatisfy { $0.currentTurn < patience / 2 }
     }
 }
