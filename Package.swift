@@ -169,10 +169,7 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
-            resources: [
-                "anthropic", "apt", "conda", "crates", "dockerhub", "github", "go", "huggingface", "maven", "npm",
-                "oci", "openai", "pypi", "rubygems",
-            ].map { .embedInCode("Presets/Files/\($0).yaml") },
+            resources: [.embedInCode("Presets/Files")],
             swiftSettings: swiftSettings),
         .executableTarget(
             name: "LarderProgram", dependencies: ["CAllocation", "LarderCLI", "LarderTransformers"],

@@ -16,6 +16,14 @@ struct Preset {
     let version: Int
     /// Its purpose, in a sentence.
     let about: String
+    /// The programs that use it, as docs/presets.md names them.
+    let clients: String
+    /// Other names by which people look for it.
+    let aliases: [String]
+    /// How long responses are kept, and what a second client still asks the origin, as docs/presets.md says it.
+    let kept, again: String
+    /// Further sentences for docs/presets.md; empty if there are none.
+    let notes: String
     /// The text to paste into the configuration of clients, for a Larder at `localhost:3128`.
     let paste: String
     let token: TokenPlace?
@@ -48,25 +56,9 @@ struct Preset {
 
     /// The preset probably meant by an unknown name: the nearest, or the one for that client.
     static func name(near name: String) -> String? {
-        Nearest.name(to: name, in: all.map(\.name)) ?? clients[name.lowercased()]
+        Nearest.name(to: name, in: all.map(\.name)) ?? all.first { $0.aliases.contains(name.lowercased()) }?.name
             ?? all.map(\.name).first { Set($0) == Set(name) }
     }
-
-    private static let clients = [
-        "pip": "pypi", "uv": "pypi", "python": "pypi", "yarn": "npm", "pnpm": "npm", "node": "npm", "cargo": "crates",
-        "rust": "crates", "golang": "go", "java": "maven", "gradle": "maven", "ruby": "rubygems", "gem": "rubygems",
-        "bundler": "rubygems", "debian": "apt", "ubuntu": "apt", "docker": "dockerhub", "podman": "dockerhub",
-        "ghcr": "oci", "quay": "oci", "hf": "huggingface", "mamba": "conda", "claude": "anthropic", "gpt": "openai",
-        "gh": "github",
-    ]
-
-    private static let files: [[UInt8]] = [
-        PackageResources.anthropic_yaml, PackageResources.apt_yaml, PackageResources.conda_yaml,
-        PackageResources.crates_yaml, PackageResources.dockerhub_yaml, PackageResources.github_yaml,
-        PackageResources.go_yaml, PackageResources.huggingface_yaml, PackageResources.maven_yaml,
-        PackageResources.npm_yaml, PackageResources.oci_yaml, PackageResources.openai_yaml,
-        PackageResources.pypi_yaml, PackageResources.rubygems_yaml,
-    ]
 
     init?(_ text: String) {
         self.text = text
@@ -74,11 +66,15 @@ struct Preset {
         var document = YAMLDocument(source: .file("preset \(name)"), references: SecretReferences(environment: [:]))
         guard let root = document.read(text), document.problems.isEmpty,
             let title = root["preset"]?.text, let version = root["version"]?.text.flatMap({ Int($0) }),
-            let about = root["about"]?.text, let paste = root["paste"]?.text
+            let about = root["about"]?.text, let clients = root["clients"]?.text, let kept = root["kept"]?.text,
+            let again = root["again"]?.text, let paste = root["paste"]?.text
         else { return nil }
         self.name = title
         self.version = version
         self.about = about
+        (self.clients, self.kept, self.again) = (clients, kept, again)
+        aliases = root["aliases"]?.items.compactMap(\.text) ?? []
+        notes = root["notes"]?.text ?? ""
         self.paste = paste
         token = root["token"].flatMap { token in
             token["field"]?.text.map { TokenPlace(field: $0, scheme: token["scheme"]?.text) }
