@@ -338,7 +338,7 @@ extension SettingsCatalogue {
             ).inSwift("`resource.addObserver(…)`, for `newData`")
                 .explained { $0.changeRule?.words ?? "none" },
             Setting(
-                "codings", sets: \.codings, .list(of: .offeredCoding, count: 0...3), initially: "none",
+                "codings", sets: \.codings, .offeredCodings, initially: "none",
                 """
                 The content codings that clients get stored content in, beside the one it came in: the one a client \
                 gives the highest weight, of several the first here. `[]` takes an earlier list back. Text, JSON and \

@@ -351,7 +351,7 @@ package enum SettingsCatalogue {
             behind the clients' backs when that is over. `larder offline` changes it while the daemon runs.
             """),
         Setting(
-            "codings", \.codings, .list(of: .offeredCoding, count: 0...3), initially: "none",
+            "codings", \.codings, .offeredCodings, initially: "none",
             """
             The content codings that clients get stored content in, beside the one it came in, as `codings` in a \
             configure block says it: for URLs that no service covers, and for those of services whose blocks have no \

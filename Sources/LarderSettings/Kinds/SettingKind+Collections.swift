@@ -47,7 +47,10 @@ extension SettingKind {
     }
 }
 
-extension SettingKind where Value == ServedCoding {
-    /// A content coding in which stored content may be sent.
-    static var offeredCoding: SettingKind { .choice(["zstd": .zstd, "br": .br, "gzip": .gzip]) }
+extension SettingKind where Value == [ServedCoding] {
+    /// The content codings in which stored content may be sent.
+    static var offeredCodings: SettingKind {
+        let offered = ServedCoding.allCases.reversed().filter { $0 != .identity }
+        return .list(of: .choice(offered.map { ($0.rawValue, $0) }), count: 0...offered.count)
+    }
 }

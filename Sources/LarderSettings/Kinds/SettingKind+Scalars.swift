@@ -114,7 +114,8 @@ extension SettingKind where Value: Equatable {
         .choice(values.map { ($0.key, $0.value) })
     }
 
-    fileprivate static func choice(_ values: [(word: String, value: Value)]) -> SettingKind {
+    /// One of the words in `values`.
+    static func choice(_ values: [(word: String, value: Value)]) -> SettingKind {
         let words = WordChoice(words: values.map(\.word))
         return .text(
             "word", expected: words.expected, bounds: words.bounds,
@@ -253,5 +254,16 @@ extension Result where Success: Comparable, Failure == TextRefusal {
             }
             return .success(value)
         }
+    }
+}
+
+extension SettingKind where Value == Status {
+    /// A final status within bounds.
+    static func status(_ range: ClosedRange<Int>) -> SettingKind {
+        let number = SettingKind<Int>.integer(range)
+        return SettingKind(
+            "status", expected: "a status from \(range.lowerBound) to \(range.upperBound)", bounds: number.bounds,
+            read: { node, reader in number.read(node, &reader).map { Status($0) } },
+            show: { .number(Int($0.rawValue)) })
     }
 }
