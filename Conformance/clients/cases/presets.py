@@ -257,6 +257,40 @@ def maven(context):
     return said
 
 
+# nuget
+
+@case("preset-nuget", "what dotnet restore asks for, through the preset: but for signatures, links lead back")
+def nuget(context):
+    below = "/v3-flatcontainer/demo"
+    files = context.origin({
+        f"{below}/index.json": found('{"versions": ["1.0.0"]}', "application/json"),
+        f"{below}/1.0.0/demo.nuspec": found("<package/>", "text/xml"),
+        f"{below}/1.0.0/demo.1.0.0.nupkg": found(b"PK" + bytes(100_000)),
+    })
+    # Clients refuse certificates of signatures over http.
+    signatures = "https://api.nuget.org/v3-index/repository-signatures/5.0.0/index.json"
+    places = {"PackageBaseAddress/3.0.0": f"{files.url}/v3-flatcontainer/", "RepositorySignatures/5.0.0": signatures}
+    resources = [{"@id": url, "@type": kind} for kind, url in places.items()]
+    index = context.origin({
+        "/v3/index.json": found(json.dumps({"version": "3.0.0", "resources": resources}), "application/json")})
+    daemon = context.daemon(
+        f"services:\n  nuget: {{ preset: nuget, baseURL: '{index.url}/v3/' }}\n"
+        f"  nuget-packages: {{ baseURL: '{files.url}/v3-flatcontainer/' }}\n")
+    paths = [path.replace("/v3-flatcontainer/", "/nuget-packages/") for path in files.routes]
+
+    def run(number):
+        found_index = json.loads(daemon.get("/nuget/index.json", {"Cache-Control": "no-cache"})[2])
+        led = {resource["@type"]: resource["@id"] for resource in found_index["resources"]}
+        expect_equal(led["PackageBaseAddress/3.0.0"], f"{daemon.url}/nuget-packages/", "where packages are")
+        expect_equal(led["RepositorySignatures/5.0.0"], signatures, "where signatures are")
+        return [daemon.get(path, {"Cache-Control": "no-cache"})[2] for path in paths]
+
+    said = twice([index, files], run)
+    lifetimes = [int(daemon.get(path)[1]["cache-status"].split("ttl=")[1].split(";")[0]) for path in paths]
+    expect(lifetimes[0] <= 600 and min(lifetimes[1:]) > 86_400 * 300, f"lifetimes are {lifetimes}")
+    return said
+
+
 # apt
 
 @case("preset-apt", "apt-get update and download through the preset, though apt says max-age=0")

@@ -13,6 +13,7 @@ extension Preset {
         PackageResources.huggingface_yaml,
         PackageResources.maven_yaml,
         PackageResources.npm_yaml,
+        PackageResources.nuget_yaml,
         PackageResources.oci_yaml,
         PackageResources.openai_yaml,
         PackageResources.pypi_yaml,
