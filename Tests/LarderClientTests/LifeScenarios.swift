@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+import Glibc
 import Larder
 import LarderHTTP
-import LarderProxy
+@testable import LarderProxy
 import LarderSettings
 import LarderTesting
 import Testing
@@ -92,6 +93,23 @@ struct LifeScenarios {
             #expect(try await busy.end() == .closed)
             await drained
             await #expect(throws: (any Error).self) { try await scene.client("who comes too late").head() }
+        }
+    }
+
+    @Test func `on stopping, a request that has arrived unnoticed is answered first`() async throws {
+        try await Scenario.run({ settings, _ in settings.threads = 1 }) { (scene) async throws in
+            scene.origin.answer { .ok(content: $0.target) }
+            let client = try RawClient(port: scene.port)
+            client.get(scene.url("/first"))
+            #expect(client.received().hasSuffix("/first"))
+            // The loop does not poll between the arrival of the request and the drain.
+            let url = scene.url("/second")
+            try await #require(scene.proxy.contexts.first).perform { context in
+                client.get(url)
+                context.drain()
+            }
+            let answer = client.received()
+            #expect(answer.hasSuffix("/second") && answer.lowercased().contains("connection: close"), "\(answer)")
         }
     }
 
@@ -195,5 +213,36 @@ struct LifeScenarios {
             #expect(try await scene.get("/b").status == 504)
             #expect(scene.origin.seen.count == 1)
         }
+    }
+}
+
+/// A client with a blocking socket, which sends from whatever thread calls it.
+private final class RawClient: Sendable {
+    private let descriptor: Int32
+
+    init(port: UInt16) throws {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
+        let outcome = withUnsafeBytes(of: &address) { bytes in
+            connect(descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
+        }
+        try #require(outcome == 0)
+    }
+
+    deinit { close(descriptor) }
+
+    func get(_ url: String) {
+        let head = "GET \(url) HTTP/1.1\r\nHost: a\r\n\r\n"
+        #expect(send(descriptor, head, head.utf8.count, 0) == head.utf8.count)
+    }
+
+    /// The next bytes, at most 4 KiB; empty at the end.
+    func received() -> String {
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = recv(descriptor, &bytes, bytes.count, 0)
+        return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
     }
 }

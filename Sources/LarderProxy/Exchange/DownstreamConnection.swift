@@ -123,7 +123,7 @@ final class DownstreamConnection {
         let isOpeningTunnel = principal != nil && client.inside == nil
         guard !isOpeningTunnel, !isRelay else { return abort() }
         isRevoked = true
-        drain()
+        if isIdle { stream.interruptWaits() }
     }
 
     /// The lane of all requests, once the connection carries those for one https origin.
@@ -155,9 +155,12 @@ final class DownstreamConnection {
         useRequestCache()
     }
 
-    /// Ends an idle connection at once; a busy one ends after its exchange.
+    /// Ends an idle connection at once. A busy connection ends after its exchange, and so does one whose next request
+    /// has arrived but has not been reported yet: closing it would reset the client.
     func drain() {
-        if isIdle { stream.interruptWaits() }
+        guard isIdle else { return }
+        stream.lookAgain()
+        if !stream.hasPendingInput { stream.interruptWaits() }
     }
 
     /// Ends the connection at once, and with it any wait of its exchange.
