@@ -5,7 +5,6 @@ import LarderHTTP
 import LarderIO
 import LarderRules
 import LarderSettings
-import LarderUpstream
 
 /// One request and its response, from the parsed head to the line in the log.
 ///
@@ -212,12 +211,7 @@ final class Exchange {
             writer.isPersistent = false
             resetIfCut()
             throw error
-        default:
-            problem = Problem(upstream: error, place: uri.isEmpty ? "the origin" : uri.authority)
-            // The client's next connection is a tunnel.
-            if (error as? UpstreamError)?.isHTTP2Only == true, connection.client.inside != nil {
-                writer.isPersistent = false
-            }
+        default: problem = Problem(upstream: error, place: uri.isEmpty ? "the origin" : uri.authority)
         }
         writer.recordFailure(problem)
         context.problemLog.note(

@@ -189,6 +189,8 @@ extension Problem {
             detail: error.detail, advice: error.advice)
         if let hold = error.hold { fields[.retryAfter] = String(hold.seconds) }
         isOfOrigin = error.hold == nil
+        // An intercepted client's next connection is a tunnel.
+        closes = error.isHTTP2Only
     }
 
     /// Says that no origin was asked for this: it failed before, and is left alone until `retryAt`.

@@ -18,7 +18,7 @@ package struct Problem: Error, Sendable, Equatable {
     package var advice: String
     /// Fields required by the status, such as `Allow` or `Retry-After`.
     package var fields: Fields
-    /// Whether the connection must close, because the end of the request is unknown.
+    /// True if the connection must close: the end of the request is unknown, or the next connection is treated otherwise.
     package var closes: Bool
     /// Whether an origin was asked, or it was tried.
     var isOfOrigin = false
