@@ -455,6 +455,24 @@ struct HostedStateScenarios {
         }
     }
 
+    @Test func `RS-23 clients get what the typed accessors returned and the program changed`() async throws {
+        try await run { (scene, service) async throws in
+            let resource = service.resource("/a")
+            resource.overrideLocalContent(with: ["a": 1] as JSONValue)
+            var object = resource.jsonObject
+            object["b"] = 2.5
+            resource.overrideLocalContent(with: object)
+            #expect(resource.json == ["a": 1, "b": 2.5])
+            #expect(try await scene.getStored("/a").text == #"{"a":1,"b":2.5}"#)
+            resource.overrideLocalContent(with: [1, 2] as JSONValue)
+            resource.overrideLocalContent(with: resource.jsonArray + [3])
+            #expect(try await scene.getStored("/a").text == "[1,2,3]")
+            resource.overrideLocalContent(with: [JSONValue]())
+            #expect(try await scene.getStored("/a").text == "[]")
+            #expect(scene.origin.seen.isEmpty)
+        }
+    }
+
     @Test func `RS-23 RS-24 RS-25 an override by either is what both have`() async throws {
         try await run { (scene, service) async throws in
             scene.origin.answer { _ in .ok(Self.fresh, Self.json, "ETag: \"1\"", content: "[1]") }

@@ -39,6 +39,10 @@ extension JSONValue: WireEncodable {
     }
 }
 
+extension JSONObject: WireEncodable {
+    public func wireContent() throws -> WireContent { try JSONValue.object(self).wireContent() }
+}
+
 private struct JSONTooDeep: Error, CustomStringConvertible {
     var description: String {
         "the JSON cannot be sent: its arrays and objects are nested more than \(JSONValue.depthLimit) levels deep"
@@ -60,7 +64,10 @@ extension Entity {
     /// This entity as clients get it: its content as octets, its fields without those that described the origin's
     /// octets (length, codings, validators, digests).
     public func encodedForWire() throws -> Entity<[UInt8]> {
-        guard let encodable = content as? any WireEncodable else {
+        // An array is encodable in its own right where it has bytes.
+        let elements = type(of: content as Any) == [JSONValue].self ? content as? [JSONValue] : nil
+        let encodable = elements.map { JSONValue.array($0) as any WireEncodable } ?? content as? any WireEncodable
+        guard let encodable else {
             throw ContentNotEncodable(type: String(describing: type(of: content as Any)))
         }
         let wire = try encodable.wireContent()

@@ -30,6 +30,10 @@ extension TypedContentAccessors {
     public var data: Data? { octets.map { Data($0) } }
 }
 
+extension Data: WireEncodable {
+    public func wireContent() -> WireContent { WireContent(octets: Array(self)) }
+}
+
 extension RequestBody {
     /// Octets of a given type.
     public static func data(_ data: Data, contentType: String) -> RequestBody {
@@ -55,15 +59,6 @@ extension RequestBody {
     }
 }
 
-extension JSONEncoder {
-    /// Members sorted by name and slashes unescaped, so that equal values are written equally.
-    public static var ofLarder: JSONEncoder {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return encoder
-    }
-}
-
 extension Resource {
     /// Makes and starts a request with octets of a given type.
     @discardableResult
@@ -80,5 +75,34 @@ extension Resource {
         contentType: String = "application/json", mutation: @escaping RequestMutation = { _ in }
     ) -> Request {
         request(method, body: .json(value, encoder: encoder, contentType: contentType), mutation: mutation)
+    }
+}
+
+extension Service {
+    /// Makes a service with a `URL`; nil, and a URL that is no absolute http or https URL, count as none.
+    // A literal `nil` is no `URL`.
+    @_disfavoredOverload
+    public convenience init(
+        _ name: String = "service", baseURL: URL?,
+        standardTransformers: [StandardTransformer] = [.json, .text, .image],
+        transport: any UpstreamTransport = OriginTransport.shared,
+        defaults: Configuration = Configuration(), clock: any ModelClock = SystemModelClock(),
+        log: ModelLog = ModelLog()
+    ) {
+        self.init(
+            name, baseURL: baseURL?.absoluteString, standardTransformers: standardTransformers, transport: transport,
+            defaults: defaults, clock: clock, log: log)
+    }
+
+    /// The resource at a URL. For nil and for other URLs than http and https it is one whose requests all fail.
+    @_disfavoredOverload
+    public func resource(absoluteURL: URL?, in partition: Partition = .shared) -> Resource {
+        resource(absoluteURL: absoluteURL?.absoluteString, in: partition)
+    }
+
+    /// The resource at a path below another base URL.
+    @_disfavoredOverload
+    public func resource(baseURL: URL?, path: String, in partition: Partition = .shared) -> Resource {
+        resource(baseURL: baseURL?.absoluteString, path: path, in: partition)
     }
 }

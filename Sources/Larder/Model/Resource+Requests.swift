@@ -46,6 +46,15 @@ extension Resource {
     /// Makes and starts a request with form parameters.
     @discardableResult
     public func request(
+    /// Makes and starts a request with a JSON object of variables: `["price": 1.5, "name": name]`.
+    @discardableResult @_disfavoredOverload
+    public func request(
+        _ method: Method, json: [String: Any], contentType: String = "application/json",
+        mutation: @escaping RequestMutation = { _ in }
+    ) -> Request {
+        request(method, body: .json(json, contentType: contentType), mutation: mutation)
+    }
+
         _ method: Method, urlEncoded parameters: [String: String], mutation: @escaping RequestMutation = { _ in }
     ) -> Request {
         request(method, body: .urlEncoded(parameters), mutation: mutation)

@@ -60,6 +60,24 @@ public struct RequestBody: Sendable {
         return data(value.octets, contentType: contentType)
     }
 
+    /// An object of values that are JSON or `Encodable`, as `["price": 1.5, "name": name]`. Fails with
+    /// `InvalidJSONObject` where one is neither.
+    @_disfavoredOverload
+    public static func json(_ object: [String: Any], contentType: String = "application/json") -> RequestBody {
+        json(JSONValue(object), contentType: contentType)
+    }
+
+    /// An array of such values.
+    @_disfavoredOverload
+    public static func json(_ array: [Any], contentType: String = "application/json") -> RequestBody {
+        json(JSONValue(array), contentType: contentType)
+    }
+
+    private static func json(_ value: JSONValue?, contentType: String) -> RequestBody {
+        value.map { .json($0, contentType: contentType) }
+            ?? RequestBody(form: .impossible(InvalidJSONObject(type: "value with a part that is none")))
+    }
+
     /// A form: names and values percent-encoded and sorted. Fails with `NotURLEncodable` for a parameter with an empty
     /// name, which forms cannot express.
     public static func urlEncoded(_ parameters: [String: String]) -> RequestBody {

@@ -40,3 +40,8 @@ public struct SystemModelClock: ModelClock {
         return ScheduledAction { alarm.cancel() }
     }
 }
+
+extension Timestamp {
+    /// The system's time. For a service with its own clock use `service.clock.now`.
+    public static var now: Timestamp { SystemModelClock().now }
+}
