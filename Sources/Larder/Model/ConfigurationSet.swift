@@ -119,8 +119,6 @@ package final class ConfigurationSet: Sendable {
 
     /// The configuration for a resource and a method.
     package func configuration(for url: ResourceURL, method: Method) -> FrozenConfiguration {
-        // An invalid URL is never asked for, so nothing is run for it.
-        guard url.isValid else { return FrozenConfiguration(Configuration(), version: version, entries: []) }
         if isUniform {
             if let known = uniform.load() { return known }
             let made = compute { _ in true }

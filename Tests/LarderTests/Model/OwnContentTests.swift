@@ -39,6 +39,15 @@ struct OwnContentTests {
         #expect(resource.typedContent(ifNone: fallback) == "none")
     }
 
+    @Test(arguments: [("/foo", "/foo", true), ("foo", "foo", true), ("/foo", "foo", false), ("foo", "/foo", false)])
+    func `PT-01 without a base URL patterns apply to resources as they are written`(
+        _ pattern: String, _ url: String, _ expected: Bool
+    ) throws {
+        let service = Service("bare", transport: fixture.transport)
+        service.configure(try GlobPattern(pattern)) { $0.expirationTime = .seconds(17) }
+        #expect((service.resource(absoluteURL: url).configuration.expirationTime == .seconds(17)) == expected)
+    }
+
     @Test func `JSON is written with fractions and variables`() async throws {
         let name = "pear"
         fixture.transport.reply(.post, Fixture.url("a"), StubReply(201))
