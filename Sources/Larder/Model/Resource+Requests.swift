@@ -165,9 +165,14 @@ extension Resource {
         mutation: @escaping RequestMutation = { _ in }
     ) -> Request {
         guard let target = url.target else {
-            return preFailed(InvalidURL(url: url.string, detail: service.baseURLProblem), method)
+            let cause = InvalidURL(url: url.string, detail: service.baseURLProblem)
+            let detail = service.baseURLProblem.map { ": \($0)" } ?? ""
+            return preFailed(cause, method, userMessage: "The address of the request is not valid\(detail)")
         }
-        if case .impossible(let cause) = body.form { return preFailed(cause, method) }
+        if case .impossible(let cause) = body.form {
+            let content = cause is UnencodableText ? "text" : "data"
+            return preFailed(cause, method, userMessage: "The \(content) of the request cannot be sent")
+        }
         let version = service.configurationVersion
         let delegate = NetworkRequestDelegate(
             self, target: target, method: method, body: body, isConditional: isConditional, mutation: mutation)
@@ -261,8 +266,8 @@ extension Resource {
 
     private var circularLoad: Request { preFailed(CircularWait(of: "load of \(url)"), .get) }
 
-    private func preFailed(_ cause: any Error, _ method: Method) -> Request {
-        var error = RequestError(cause: cause, timestamp: service.clock.now)
+    private func preFailed(_ cause: any Error, _ method: Method, userMessage: String? = nil) -> Request {
+        var error = RequestError(cause: cause, userMessage: userMessage, timestamp: service.clock.now)
         error.url = url
         error.method = method
         return failedRequest(returning: error)

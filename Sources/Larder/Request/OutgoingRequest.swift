@@ -47,7 +47,7 @@ public struct RequestBody: Sendable {
         _ text: String, contentType: String = "text/plain", encoding: TextEncoding = .utf8
     ) -> RequestBody {
         guard let octets = encoding.encode(text) else {
-            return RequestBody(form: .impossible(UnencodableText(encoding: encoding)))
+            return RequestBody(form: .impossible(UnencodableText(encoding: encoding, text: text)))
         }
         return data(octets, contentType: "\(contentType); charset=\(encoding.name)")
     }

@@ -157,8 +157,13 @@ public struct InvalidURL: PermanentFailure, CustomStringConvertible {
 public struct UnencodableText: PermanentFailure, CustomStringConvertible {
     /// The encoding that was asked for.
     public let encoding: TextEncoding
+    /// The text.
+    public let text: String
     /// Makes the error.
-    public init(encoding: TextEncoding) { self.encoding = encoding }
+    public init(encoding: TextEncoding, text: String) {
+        self.encoding = encoding
+        self.text = text
+    }
     public var description: String { "the text cannot be written in \(encoding.name)" }
 }
 

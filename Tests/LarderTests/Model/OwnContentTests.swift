@@ -48,6 +48,17 @@ struct OwnContentTests {
         #expect((service.resource(absoluteURL: url).configuration.expirationTime == .seconds(17)) == expected)
     }
 
+    @Test func `RQ-03 a request that cannot be made has a message for people`() async {
+        let resource = fixture.service.resource("a")
+        let text = await resource.request(.post, text: "é", encoding: .ascii).response().response.error
+        #expect(text?.userMessage == "The text of the request cannot be sent")
+        #expect((text?.cause as? UnencodableText)?.text == "é")
+        let json = await resource.request(.post, json: JSONValue.bool(true)).response().response.error
+        #expect(json?.userMessage == "The data of the request cannot be sent")
+        let url = await fixture.service.resource(absoluteURL: "nowhere").load().response().response.error
+        #expect(url?.userMessage == "The address of the request is not valid")
+    }
+
     @Test func `JSON is written with fractions and variables`() async throws {
         let name = "pear"
         fixture.transport.reply(.post, Fixture.url("a"), StubReply(201))

@@ -71,7 +71,7 @@ struct RequestErrorTests {
 
     @Test func `ER-02 B-39 every cause can be made and says something`() {
         let causes: [any Error] = [
-            InvalidURL(url: "x"), UnencodableText(encoding: .ascii), InvalidJSONObject(type: "number"),
+            InvalidURL(url: "x"), UnencodableText(encoding: .ascii, text: "é"), InvalidJSONObject(type: "number"),
             NotURLEncodable(name: ""),
             RequestCancelled(networkError: Named()), RequestCancelled(), NoLocalDataFor304(),
             InvalidTextEncoding(name: "x"),
