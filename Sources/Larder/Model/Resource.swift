@@ -122,7 +122,18 @@ public final class Resource: Sendable {
     ///
     /// In a daemon its clients get the content and its type too, where it can be encoded, as a 200 that no cache behind
     /// the daemon keeps; what loads under way bring is not kept.
-    public func overrideLocalData(with entity: AnyEntity) { overrideLocalData(with: entity, since: nil) }
+    ///
+    /// Before this returns, it calls the observers that belong to the caller's actor or to no actor. Observers that
+    /// belong to other actors are called soon after. If another thread is calling observers of the resource already, that
+    /// thread calls these observers.
+    /// This also holds for `overrideLocalContent`, `invalidate` and `wipe`.
+    public func overrideLocalData(with entity: AnyEntity, isolation: isolated (any Actor)? = #isolation) {
+        telling(isolation) { overrideLocalData(with: entity, since: nil) }
+    }
+
+    private func telling(_ actor: (any Actor)?, _ change: () -> Void) {
+        changingActors.during(actor.map { [$0] } ?? []) { turns.draining(change) }
+    }
 
     /// The same, unless there were more wipes than `generation` says.
     func overrideLocalData(with entity: AnyEntity, since generation: UInt64?) {
@@ -138,7 +149,11 @@ public final class Resource: Sendable {
 
     /// Replaces the content of the latest data, keeping its fields; the time is now. Without data the content type is
     /// `application/binary`.
-    public func overrideLocalContent(with content: any Sendable) {
+    public func overrideLocalContent(with content: any Sendable, isolation: isolated (any Actor)? = #isolation) {
+        telling(isolation) { replaceContent(with: content) }
+    }
+
+    private func replaceContent(with content: any Sendable) {
         let now = service.clock.now
         checkCaches()
         func made(_ program: ProgramState) -> AnyEntity {
@@ -148,15 +163,17 @@ public final class Resource: Sendable {
             entity.touch(at: now)
             return entity
         }
-        if isRegistered { return overrideLocalData(with: withProgram(made)) }
+        if isRegistered { return overrideLocalData(with: withProgram(made), since: nil) }
         perform { program, _ in program.machine.overridden(with: made(program)) }
     }
 
     /// Declares the data out of date: the next `loadIfNeeded` loads. Nothing else changes, and observers are not
     /// notified.
-    public func invalidate() {
-        withProgram { $0.machine.invalidated() }
-        registeredHost?.invalidate(self)
+    public func invalidate(isolation: isolated (any Actor)? = #isolation) {
+        telling(isolation) {
+            withProgram { $0.machine.invalidated() }
+            registeredHost?.invalidate(self)
+        }
         service.log(.staleness, "\(url): invalidated")
     }
 
@@ -169,7 +186,12 @@ public final class Resource: Sendable {
     }
 
     /// Forgets data and error and cancels all requests, adopted ones too.
-    public func wipe(_ scope: WipeScope = .memory) {
+    public func wipe(_ scope: WipeScope = .memory, isolation: isolated (any Actor)? = #isolation) {
+        telling(isolation) { forget(scope) }
+        checkCaches()
+    }
+
+    private func forget(_ scope: WipeScope) {
         let removed = scope == .memoryAndCaches ? cacheEntries() : []
         let ended = memory.wipe {
             // Queued under the lock, so that no earlier write can follow it.
@@ -178,7 +200,6 @@ public final class Resource: Sendable {
         registeredHost?.wipe(self, scope)
         // Not before: observers may load again.
         ended?.end()
-        checkCaches()
     }
 
     /// The data's version and the wipe generation, for a request that is about to be made conditional on it.

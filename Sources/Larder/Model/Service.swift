@@ -156,25 +156,33 @@ public final class Service: Sendable {
     /// Wipes the resources for which `isMatch` is true; others are unchanged.
     ///
     /// In a daemon that serves the service, its state for clients is wiped as well: in memory at once, on disk, for
-    /// `memoryAndCaches`, soon after (`finishCacheWork` waits for it). `isMatch` is called for that too.
+    /// `memoryAndCaches`, soon after (`finishCacheWork` waits for it). `isMatch` is called for that too. Without a daemon
+    /// observers are called as by ``Resource/wipe(_:isolation:)``; a daemon calls observers on actors soon after.
     public func wipeResources(
         _ scope: Resource.WipeScope = .memory,
-        where isMatch: @escaping @Sendable (Resource) -> Bool = { _ in true }
+        where isMatch: @escaping @Sendable (Resource) -> Bool = { _ in true },
+        isolation: isolated (any Actor)? = #isolation
     ) {
-        for resource in table.all where isMatch(resource) { resource.wipe(scope) }
+        for resource in table.all where isMatch(resource) { resource.wipe(scope, isolation: isolation) }
         tellHost { $0.wipe(self, scope, where: isMatch) }
     }
 
     /// Wipes the resources that a pattern matches.
-    public func wipeResources(matching pattern: some ConfigurationPattern, _ scope: Resource.WipeScope = .memory) {
+    public func wipeResources(
+        matching pattern: some ConfigurationPattern, _ scope: Resource.WipeScope = .memory,
+        isolation: isolated (any Actor)? = #isolation
+    ) {
         let isMatch = pattern.predicate(relativeTo: baseURL)
-        wipeResources(scope) { isMatch($0.url) }
+        wipeResources(scope, where: { isMatch($0.url) }, isolation: isolation)
     }
 
     /// Wipes the resources that a glob matches.
-    public func wipeResources(matching pattern: GlobPattern, _ scope: Resource.WipeScope = .memory) {
+    public func wipeResources(
+        matching pattern: GlobPattern, _ scope: Resource.WipeScope = .memory,
+        isolation: isolated (any Actor)? = #isolation
+    ) {
         let isMatch = pattern.predicate(relativeTo: baseURL)
-        wipeResources(scope) { isMatch($0.url) }
+        wipeResources(scope, where: { isMatch($0.url) }, isolation: isolation)
     }
 
     /// Declares the data of the resources that a glob matches out of date; in a daemon, what its clients get too: from memory

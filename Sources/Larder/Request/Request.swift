@@ -55,6 +55,8 @@ public final class Request: Sendable {
         var state: State = .notStarted
         var info: ResponseInfo?
         var hooks: [@Sendable (ResponseInfo) -> Void] = []
+        /// True once the hooks have been posted: a hook that is added later is posted at once.
+        var isTold = false
         var progressHooks: [@Sendable (Double) -> Void] = []
         var progress = 0.0
         var tick: ScheduledAction?
@@ -94,6 +96,7 @@ public final class Request: Sendable {
         status.withLock { status in
             status.state = .completed
             status.info = info
+            status.isTold = true
             status.progress = 1
         }
     }
@@ -173,11 +176,11 @@ public final class Request: Sendable {
     @discardableResult
     public func onCompletion(_ hook: @escaping @Sendable (ResponseInfo) -> Void) -> Request {
         let info = status.withLock { status in
-            if status.info == nil {
+            if !status.isTold {
                 status.hooks.append(hook)
-                if status.hasPassedOn { status.itself = self }
+                if status.hasPassedOn, status.info == nil { status.itself = self }
             }
-            return status.info
+            return status.isTold ? status.info : nil
         }
         if let info { turns.postLater { hook(info) } }
         return self
@@ -223,10 +226,17 @@ public final class Request: Sendable {
 
     // MARK: Waiting
 
-    /// Waits for the request to complete. Hooks attached before have been called by then, except
-    /// those with `isolation`, which are on their way to their actors.
+    /// Waits for the request to complete. By then hooks attached before have been called, and observers have had the
+    /// events of the resource that the request belongs to, on their actors too.
     @discardableResult
     public func response() async -> ResponseInfo {
+        let info = await outcome()
+        await turns.delivered()
+        return info
+    }
+
+    /// Waits as `response()` does, but not for calls on actors.
+    package func outcome() async -> ResponseInfo {
         await withCheckedContinuation { continuation in
             onCompletion { continuation.resume(returning: $0) }
         }
@@ -258,7 +268,6 @@ public final class Request: Sendable {
             status.wasCancelled = isCancelled
             status.info = info
             status.progress = 1
-            status.hooks = []
             status.progressHooks = []
             status.tick = nil
             status.relays = []
@@ -270,7 +279,12 @@ public final class Request: Sendable {
         // One job that posts the rest, so that nothing of another thread gets between the hooks.
         turns.post { [turns] in
             for hook in done.progressHooks { turns.post { hook(1) } }
-            for hook in done.hooks { turns.post { hook(info) } }
+            let hooks = self.status.withLock { status in
+                status.isTold = true
+                defer { status.hooks = [] }
+                return status.hooks
+            }
+            for hook in hooks { turns.post { hook(info) } }
             for relay in done.relays { turns.post { relay.end(info) } }
         }
         return done

@@ -17,22 +17,31 @@ final class ThreadMarks<Mark: Sendable>: Sendable {
         return marks[((marks.lastIndex { $0 == nil } ?? -1) + 1)...].compactMap(\.self)
     }
 
-    func during<Result>(_ mark: Mark, _ body: () -> Result) -> Result { add(mark, body) }
+    func during<Result>(_ mark: Mark, _ body: () -> Result) -> Result { add([mark], body) }
 
-    /// Calls what is no part of the work under way, though this thread does it meanwhile.
-    func apart(_ body: () -> Void) {
-        // Marks of this thread are seen by it.
-        if count.load(ordering: .relaxed) == 0 { body() } else { add(nil, body) }
+    /// Calls `body` with the marks that another thread had when it put `body` off.
+    func during<Result>(_ marks: [Mark], _ body: () -> Result) -> Result {
+        marks.isEmpty ? body() : add(marks, body)
     }
 
-    private func add<Result>(_ mark: Mark?, _ body: () -> Result) -> Result {
+    /// Calls what is no part of the work under way, though this thread does it meanwhile.
+    func apart<Result>(_ body: () -> Result) -> Result {
+        // Marks of this thread are seen by it.
+        count.load(ordering: .relaxed) == 0 ? body() : add([nil], body)
+    }
+
+    private func add<Result>(_ marks: [Mark?], _ body: () -> Result) -> Result {
         let thread = Thread.current
         count.add(1, ordering: .relaxed)
-        list.withLock { $0.append((thread, mark)) }
+        list.withLock { list in for mark in marks { list.append((thread, mark)) } }
         defer {
-            list.withLock { list in
-                if let index = list.lastIndex(where: { $0.thread == thread }) { list.remove(at: index) }
+            let removed = list.withLock { list in
+                marks.compactMap { _ in
+                    list.lastIndex { $0.thread == thread }.map { list.remove(at: $0) }
+                }
             }
+            // These may be the last references: not to be released with the lock held.
+            withExtendedLifetime(removed) {}
             count.subtract(1, ordering: .relaxed)
         }
         return body()

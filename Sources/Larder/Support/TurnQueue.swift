@@ -62,6 +62,22 @@ package final class TurnQueue: Sendable {
         if isIdle { Task { self.runIfIdle() } }
     }
 
+    /// Calls `body`, then runs all waiting jobs, including the jobs that `body` posted, before this returns. If another
+    /// thread runs the queue already, that thread runs these jobs.
+    func draining<Result>(_ body: () -> Result) -> Result {
+        let isMine = state.withLock { state in
+            guard state.runner == nil else { return false }
+            state.runner = Thread.current
+            state.insertion = state.jobs.count
+            return true
+        }
+        defer { if isMine { run() } }
+        return body()
+    }
+
+    /// Returns once actors have had the calls that were posted to them so far.
+    func delivered() async { await lazyDelivery.load()?.delivered() }
+
     private func runIfIdle() {
         let isMine = state.withLock { state in
             guard state.runner == nil else { return false }

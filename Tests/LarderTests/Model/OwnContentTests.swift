@@ -84,4 +84,37 @@ struct OwnContentTests {
         #expect(!fixture.service.resource(absoluteURL: nil).url.isValid)
         #expect(Timestamp.now > Timestamp(seconds: 1_600_000_000))
     }
+
+    @Test func `OB-05 an awaited load has told observers everything`() async {
+        for _ in 0..<200 {
+            let fixture = Fixture()
+            fixture.reply("a", .text("apples"))
+            let (resource, recorder) = fixture.observed("a")
+            await resource.load().response()
+            #expect(recorder.events == ["observerAdded", "requested loading", "newData(network)"])
+        }
+    }
+
+    @MainActor private final class Screen: MainActorObserver {
+        var events: [ResourceEvent] = []
+        func resourceChanged(_ resource: Resource, _ event: ResourceEvent, _ state: ResourceState) {
+            events.append(event)
+        }
+    }
+
+    @Test @MainActor func `OB-05 observers on the caller's actor hear of a change before it returns`() async {
+        fixture.reply("a", .text("apples"))
+        let resource = fixture.service.resource("a")
+        let screen = Screen()
+        resource.addObserver(screen)
+        await resource.load().response()
+        #expect(screen.events == [.observerAdded, .requested, .newData(.network)])
+        resource.overrideLocalContent(with: "pears")
+        #expect(screen.events.last == .newData(.localOverride))
+        resource.wipe()
+        #expect(screen.events.last == .newData(.wipe) && screen.events.count == 5)
+        resource.overrideLocalContent(with: "plums")
+        fixture.service.wipeResources()
+        #expect(screen.events.last == .newData(.wipe) && screen.events.count == 7)
+    }
 }
