@@ -178,6 +178,42 @@ struct HostedCancellationScenarios {
         }
     }
 
+    @Test(arguments: ["client", "operator", "program"])
+    func `RQ-17 a decorator's chain is cancelled with its request`(by who: String) async throws {
+        let chains = Recorder<Request>()
+        try await run { service in
+            service.configure("/a") {
+                $0.decorateRequests { resource, request in
+                    let chain = request.chained { _ in .passTo(resource.service.resource("/b").load()) }
+                    chains(chain)
+                    return chain
+                }
+            }
+        } _: { (scene, service) async throws in
+            let load = who == "program" ? service.resource("/a").load() : nil
+            let client = try await scene.client()
+            if load == nil { try await client.get(scene.url("/a")) }
+            try await scene.origin.request().reply(content: "apples")
+            let next = try await scene.origin.request()
+            #expect(next.head.target == "/b")
+            switch who {
+            case "client":
+                await client.close()
+                await scene.proxy.settle()
+                scene.advance(.seconds(10))
+            case "operator":
+                let answer = try await scene.change("POST", "/-/resource/cancel?url=\(scene.url("/a"))")
+                #expect(answer.text.filter { !$0.isWhitespace }.contains("\"cancelled\":1"), "\(answer.text)")
+            default: load?.cancel()
+            }
+            let chain = try #require(chains.values.first)
+            #expect(await chain.response().response.isCancellation)
+            service.resource("/b").cancelLoadIfUnobserved()
+            try await eventually("no load of /a is left") { scene.resource("/a")?.memory.loads.isEmpty != false }
+            #expect(scene.origin.count(of: "/a") == 1)
+        }
+    }
+
     /// A transformer that has begun when the test hears of it, and ends when the test says so.
     private func gated(_ begun: Recorder<Void>, _ gate: DispatchSemaphore) -> @Sendable (Service) -> Void {
         { service in

@@ -334,7 +334,7 @@ struct HostedDecoratorScenarios {
         { resource, _ in resource.prepareRequest(using: Asking { resource.load() }) },
     ]
 
-    @Test(arguments: [0, 1, 2, 3, 4], [false, true])
+    @Test(arguments: [0, 1, 2, 3, 4, 5, 6], [false, true])
     func `RQ-15 a decorator that waits for its own load fails and says so`(_ number: Int, isProgram: Bool) async throws
     {
         try await run { service in
@@ -356,3 +356,9 @@ struct HostedDecoratorScenarios {
         }
     }
 }
+        { resource, request in request.chained { _ in .passTo(resource.load()) } },
+        { resource, request in
+            request.chained { _ in
+                .passTo(resource.service.resource("/b").load().chained { _ in .passTo(resource.load()) })
+            }
+        },

@@ -187,7 +187,8 @@ public final class TokenRefresh: Sendable {
             let nothing = AnyEntity(content: [UInt8]() as any Sendable, timestamp: service.clock.now)
             return resource.hardWiredRequest(returning: ResponseInfo(.success(nothing)))
         }
-        let made = RefreshUnderWay.$isMade.withValue(true) { makeRequest(service) }
+        // Decorators treat the token request as one of its own, not as a part of the refused request.
+        let made = decorating.apart { RefreshUnderWay.$isMade.withValue(true) { makeRequest(service) } }
         return made.chained { info in
             guard case .success(let entity) = info.response else { return .useThisResponse }
             guard let token = self.readToken(entity) else {

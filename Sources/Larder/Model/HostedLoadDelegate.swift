@@ -17,6 +17,7 @@ final class HostedLoadDelegate: WaitingDelegate {
     private let onlyIfNeeded: Bool
     private let status = Lock(Status())
     private let estimate = Lock(ProgressEstimate(isGet: true))
+    private let work = DecoratorsWork()
 
     init(_ resource: Resource, _ host: any ServiceHost, onlyIfNeeded: Bool) {
         self.resource = resource
@@ -39,7 +40,7 @@ final class HostedLoadDelegate: WaitingDelegate {
 
     private func load(_ completion: RequestCompletion) async {
         let info = await host.load(
-            resource, as: status.withLock { $0.id }, onlyIfNeeded: onlyIfNeeded,
+            resource, as: status.withLock { $0.id }, within: work, onlyIfNeeded: onlyIfNeeded,
             validating: resource.conditionalBasis(isWanted: true).0?.entity
         ) { load, reader in
             let isCancelled = self.status.withLock { status in
@@ -53,14 +54,14 @@ final class HostedLoadDelegate: WaitingDelegate {
     }
 
     private func askAlone(_ completion: RequestCompletion) {
-        let inner = resource.makeRequest(.get, isConditional: true, isTracked: false)
+        let inner = work.resume { resource.makeRequest(.get, isConditional: true, isTracked: false) }
         let isWanted = status.withLock { status in
             status.inner = inner
             return !status.isCancelled
         }
         guard isWanted else { return inner.cancel() }
         inner.onCompletion { completion.complete($0) }
-        resource.startLoad(inner)
+        work.resume { _ = resource.startLoad(inner) }
     }
 
     var awaited: [Request] { resource.decoratedRequests + [status.withLock { $0.inner }].compactMap(\.self) }

@@ -12,6 +12,7 @@ final class LoadDelegate: WaitingDelegate {
 
     private let resource: Resource
     private let status = Lock(Status())
+    private let work = DecoratorsWork()
 
     init(_ resource: Resource) { self.resource = resource }
 
@@ -30,7 +31,7 @@ final class LoadDelegate: WaitingDelegate {
             if let confirmed = self.resource.confirmation() {
                 completion.complete(confirmed)
             } else {
-                self.askOrigin(completion)
+                self.work.resume { self.askOrigin(completion) }
             }
         }
     }

@@ -34,6 +34,7 @@ package final class ProgramLoad: Sendable {
         var outcome: Response?
         var confirmation: Confirmation?
         var decorated: Request?
+        var work: DecoratorsWork?
     }
 
     private let state = Lock(State())
@@ -71,6 +72,12 @@ package final class ProgramLoad: Sendable {
     package var decorated: Request? {
         get { state.withLock { $0.decorated } }
         set { state.withLock { $0.decorated = newValue } }
+    }
+
+    /// The work of decorators that began the load, if they did.
+    package var work: DecoratorsWork? {
+        get { state.withLock { $0.work } }
+        set { state.withLock { $0.work = newValue } }
     }
 
     package var confirmation: Confirmation? {

@@ -14,7 +14,10 @@ extension Resource {
     public func request(
         _ method: Method, body: RequestBody = .none, mutation: @escaping RequestMutation = { _ in }
     ) -> Request {
-        makeRequest(method, body: body, isConditional: false, isTracked: true, mutation: mutation).start()
+        if let circular = circularRequest(method) { return circular }
+        return whileDecorating(method) {
+            makeRequest(method, body: body, isConditional: false, isTracked: true, mutation: mutation).start()
+        }
     }
 
     /// Makes and starts a request with octets of a given type.
@@ -43,9 +46,6 @@ extension Resource {
         request(method, body: .json(json, contentType: contentType), mutation: mutation)
     }
 
-    /// Makes and starts a request with form parameters.
-    @discardableResult
-    public func request(
     /// Makes and starts a request with a JSON object of variables: `["price": 1.5, "name": name]`.
     @discardableResult @_disfavoredOverload
     public func request(
@@ -55,6 +55,9 @@ extension Resource {
         request(method, body: .json(json, contentType: contentType), mutation: mutation)
     }
 
+    /// Makes and starts a request with form parameters.
+    @discardableResult
+    public func request(
         _ method: Method, urlEncoded parameters: [String: String], mutation: @escaping RequestMutation = { _ in }
     ) -> Request {
         request(method, body: .urlEncoded(parameters), mutation: mutation)
@@ -81,7 +84,7 @@ extension Resource {
     /// changes, and observers are notified. Existing data is validated.
     @discardableResult
     public func load() -> Request {
-        isDecorating ? circularLoad : startLoad(adopt(makeLoad(isTracked: true, onlyIfNeeded: false)))
+        circularRequest(.get) ?? startLoad(adopt(makeLoad(isTracked: true, onlyIfNeeded: false)))
     }
 
     /// Adopts the outcome of any request, as if it had been a load: for responses to other methods that are the new
@@ -117,7 +120,7 @@ extension Resource {
         let delegate = LoadDelegate(self)
         let request = Request(delegate, turns: turns, clock: service.clock)
         let joined = isRegistered ? Request(ClientLoadDelegate(self), turns: turns, clock: service.clock) : nil
-        let circular = isDecorating ? circularLoad : nil
+        let circular = circularRequest(.get)
         let existing = withPlan { program, _, plan -> Request?? in
             if let circular { return .some(program.isUpToDate(by: plan) ? nil : circular) }
             if let running = program.loadRequests.first(where: { !program.machine.isOutdated($0.id) }) {
@@ -248,23 +251,31 @@ extension Resource {
         return request
     }
 
-    // MARK: Loads that decorators ask for
+    // MARK: Requests that decorators ask for
 
-    /// Calls `body`, which decorates a request with that method or starts what was made of it. Where that is a load, those
-    /// who ask for another one of this resource meanwhile would wait for themselves, or load for ever.
+    /// Calls `body`, which decorates a request with that method or starts the decorated one. A decorator that asks for
+    /// another such request of this resource meanwhile would wait for itself, or send requests without end.
     package func whileDecorating<Result>(_ method: Method, _ body: () -> Result) -> Result {
-        method == .get ? decorating.during(ObjectIdentifier(self), body) : body()
+        decorating.during(DecoratedRequest(subject: self, words: words(method)), body)
     }
 
-    private var isDecorating: Bool { decorating.onThisThread.contains(ObjectIdentifier(self)) }
+    private func words(_ method: Method) -> String { method == .get ? "load of \(url)" : "\(method) \(url)" }
+
+    /// A request that has failed already, if this thread decorates a request with that method: the error names the
+    /// requests from that one to this.
+    private func circularRequest(_ method: Method) -> Request? {
+        let (work, own) = (decorating.onThisThread, words(method))
+        guard let first = work.firstIndex(where: { $0.subject === self && $0.words == own }) else { return nil }
+        var way: [String] = []
+        for words in work[first...].map(\.words) + [own] where way.last != words { way.append(words) }
+        return preFailed(CircularWait(of: way.joined(separator: "' → '")), method)
+    }
 
     /// Starts a load that decorators have had their part in.
     @discardableResult
     func startLoad(_ request: Request) -> Request {
         whileDecorating(.get) { request.start() }
     }
-
-    private var circularLoad: Request { preFailed(CircularWait(of: "load of \(url)"), .get) }
 
     private func preFailed(_ cause: any Error, _ method: Method, userMessage: String? = nil) -> Request {
         var error = RequestError(cause: cause, userMessage: userMessage, timestamp: service.clock.now)

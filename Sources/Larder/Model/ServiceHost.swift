@@ -30,11 +30,13 @@ package protocol ServiceHost: Sendable {
     ///
     /// - Parameters:
     ///   - id: the load in the Resource's state, which ends with the load; nil for one that is not in it.
+    ///   - work: the work of decorators that asks for the load.
     ///   - onlyIfNeeded: whether it is decided like a plain request of a client, or else like one with `no-cache`.
     ///   - basis: the data to validate.
     ///   - began: receives the load, and the number of the caller as its reader, to follow or interrupt.
     func load(
-        _ resource: Resource, as id: LoadID?, onlyIfNeeded: Bool, validating basis: AnyEntity?,
+        _ resource: Resource, as id: LoadID?, within work: DecoratorsWork, onlyIfNeeded: Bool,
+        validating basis: AnyEntity?,
         began: @escaping @Sendable (ActiveLoad, Int) -> Void
     ) async -> ResponseInfo?
     /// The data that is made of what clients get from memory or store; nil if there is none, or it cannot be made.

@@ -26,10 +26,8 @@ extension Request {
     func chained(
         preparing prepare: @escaping @Sendable (Request) -> @Sendable (ResponseInfo) -> RequestChainAction
     ) -> Request {
-        let isOfRefresh = RefreshUnderWay.isMade
         let chain = Request(
-            ChainDelegate(self, { isOfRefresh ? RefreshUnderWay.kept(prepare($0)) : prepare($0) }), turns: chainTurns,
-            clock: chainClock, builtFrom: builtFrom)
+            ChainDelegate(self, prepare), turns: chainTurns, clock: chainClock, builtFrom: builtFrom)
         if state != .notStarted { chain.start() }
         return chain
     }
@@ -55,6 +53,7 @@ private final class ChainDelegate: WaitingDelegate, WrappingDelegate {
     private let prepare: @Sendable (Request) -> @Sendable (ResponseInfo) -> RequestChainAction
     private let decide: @Sendable (ResponseInfo) -> RequestChainAction
     private let step: Lock<Step>
+    private let work = DecoratorsWork()
 
     init(
         _ wrapped: Request, _ prepare: @escaping @Sendable (Request) -> @Sendable (ResponseInfo) -> RequestChainAction
@@ -68,10 +67,12 @@ private final class ChainDelegate: WaitingDelegate, WrappingDelegate {
     func startUnderlyingOperation(_ completion: RequestCompletion) {
         wrapped.onCompletion { info in
             guard !completion.willBeIgnored else { return }
-            switch self.decide(info) {
-            case .useThisResponse: completion.complete(info)
-            case .useResponse(let other): completion.complete(other)
-            case .passTo(let next): self.pass(to: next, completion)
+            self.work.resume {
+                switch self.decide(info) {
+                case .useThisResponse: completion.complete(info)
+                case .useResponse(let other): completion.complete(other)
+                case .passTo(let next): self.pass(to: next, completion)
+                }
             }
         }
         wrapped.start()

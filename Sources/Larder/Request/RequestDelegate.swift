@@ -70,9 +70,10 @@ extension Request {
     }
 }
 
-/// A request would wait for itself, and so for ever.
+/// A request would wait for itself, or send one request after the other without end: a decorator or its chain asked
+/// for the request that it decorates.
 public struct CircularWait: PermanentFailure, CustomStringConvertible {
-    /// The request in words.
+    /// The request in words. Where it would wait for others that wait for it, all of them: `load of …' → 'load of …`.
     public let request: String
     /// Makes the error.
     public init(of request: String) { self.request = request }

@@ -45,7 +45,10 @@ final class RequestRelay: Sendable {
         withExtendedLifetime(former) {}
     }
 
-    func start(_ runner: Request) { starts.post { runner.start() } }
+    func start(_ runner: Request) {
+        let work = DecoratorsWork()
+        starts.post { work.resume { _ = runner.start() } }
+    }
 
     func end(_ info: ResponseInfo) {
         let former = status.withLock { status in

@@ -6,12 +6,26 @@
 enum RefreshUnderWay {
     @TaskLocal static var isMade = false
 
-    /// A step of the request, when it is taken later.
-    static func kept<Input, Output>(_ step: @escaping @Sendable (Input) -> Output) -> @Sendable (Input) -> Output {
-        { input in $isMade.withValue(true) { step(input) } }
-    }
-
     static func apart(_ body: () -> Void) {
         if isMade { $isMade.withValue(false, operation: body) } else { body() }
+    }
+}
+
+/// The work of decorators that a request is a part of. A chain, and a load that goes on elsewhere, resume it.
+package struct DecoratorsWork: Sendable {
+    private let decorated: [DecoratedRequest]
+    private let isOfRefresh: Bool
+
+    /// The work of this thread.
+    package init() {
+        decorated = decorating.onThisThread
+        isOfRefresh = RefreshUnderWay.isMade
+    }
+
+    /// Calls `body` as a part of the work.
+    package func resume<Result>(_ body: () -> Result) -> Result {
+        decorating.during(decorated) {
+            isOfRefresh ? RefreshUnderWay.$isMade.withValue(true, operation: body) : body()
+        }
     }
 }

@@ -48,5 +48,14 @@ final class ThreadMarks<Mark: Sendable>: Sendable {
     }
 }
 
-/// The resources whose loads are being decorated or started. Hooks and observers that hear of it may load again.
-let decorating = ThreadMarks<ObjectIdentifier>()
+/// A request that decorators are asked about, or that is being started.
+struct DecoratedRequest: Sendable {
+    /// The resource that it is a request of.
+    let subject: any AnyObject & Sendable
+    /// The request in words.
+    let words: String
+}
+
+/// The decorated requests that this thread works on, from the outermost to the innermost. A chain that one of them made
+/// goes on with the marks of then. Hooks and observers have none: they may load again.
+let decorating = ThreadMarks<DecoratedRequest>()

@@ -92,11 +92,11 @@ final class DaemonHost: ServiceHost {
     }
 
     func load(
-        _ resource: Resource, as id: LoadID?, onlyIfNeeded: Bool, validating basis: AnyEntity?,
-        began: @escaping @Sendable (ActiveLoad, Int) -> Void
+        _ resource: Resource, as id: LoadID?, within work: DecoratorsWork, onlyIfNeeded: Bool,
+        validating basis: AnyEntity?, began: @escaping @Sendable (ActiveLoad, Int) -> Void
     ) async -> ResponseInfo? {
         await daemon.wait()?.proxy.running.wait()?.load(
-            resource, as: id, onlyIfNeeded: onlyIfNeeded, validating: basis, began: began)
+            resource, as: id, within: work, onlyIfNeeded: onlyIfNeeded, validating: basis, began: began)
     }
 
     func content(of resource: Resource) async -> AnyEntity? { await proxy?.content(of: resource) }

@@ -63,14 +63,19 @@ final class ProgramSender {
         guard !decorators.isEmpty else { return try await send(by: request.abort) }
         let place = Confined(self)
         let delegate = InboundDelegate(resource: resource, loop: context.loop, sender: place)
-        let decorated = resource.whileDecorating(request.head.method) {
-            decorators.reduce(resource.prepareRequest(using: delegate)) { $1(resource, $0) }
+        // A load that another's decorators have asked for is a part of their work.
+        let work = load?.forPrograms.work ?? DecoratorsWork()
+        let (method, resource) = (request.head.method, resource)
+        let decorated = work.resume {
+            resource.whileDecorating(method) {
+                decorators.reduce(resource.prepareRequest(using: delegate)) { $1(resource, $0) }
+            }
         }
         load?.forPrograms.decorated = decorated
         // Nobody waits for it any more, whatever it waits for: another request of the program's, perhaps.
         request.abort.onAbortOfWhole { decorated.cancel() }
-        resource.whileDecorating(request.head.method) { _ = decorated.start() }
-        let info = await decorated.response()
+        work.resume { resource.whileDecorating(method) { _ = decorated.start() } }
+        let info = await decorated.outcome()
         guard !request.abort.isAborted else {
             finish(keeping: nil)
             throw ClientGone()

@@ -13,14 +13,14 @@ extension Proxy {
     /// Loads a Resource as a client without credentials would; nil where nothing is kept for clients. A request
     /// that the configuration denies or answers itself loads nothing.
     package func load(
-        _ resource: Resource, as id: LoadID?, onlyIfNeeded: Bool, validating basis: AnyEntity?,
-        began: @escaping @Sendable (ActiveLoad, Int) -> Void
+        _ resource: Resource, as id: LoadID?, within work: DecoratorsWork, onlyIfNeeded: Bool,
+        validating basis: AnyEntity?, began: @escaping @Sendable (ActiveLoad, Int) -> Void
     ) async -> ResponseInfo? {
         guard let (service, uri) = place(of: resource) else { return nil }
         do {
             return try await anyContext().run { context in
                 try await ProgramRequest(service: service, resource: resource, uri: uri, context: context)
-                    .load(as: id, onlyIfNeeded: onlyIfNeeded, validating: basis, began)
+                    .load(as: id, within: work, onlyIfNeeded: onlyIfNeeded, validating: basis, began)
             }
         } catch {
             return ResponseInfo(.failure(resource.failure(error, at: now)))
@@ -118,7 +118,8 @@ private struct ProgramRequest {
     // MARK: Loading
 
     func load(
-        as id: LoadID?, onlyIfNeeded: Bool, validating basis: AnyEntity?, _ began: (ActiveLoad, Int) -> Void
+        as id: LoadID?, within work: DecoratorsWork, onlyIfNeeded: Bool, validating basis: AnyEntity?,
+        _ began: (ActiveLoad, Int) -> Void
     ) async throws -> ResponseInfo? {
         if let answer = context.configuration.router.table.hardWiredAnswer(toLoadOf: uri, of: service) {
             throw AnsweredByConfiguration(description: Problem.hardWired(answer).detail)
@@ -159,6 +160,7 @@ private struct ProgramRequest {
             network: .machine)
         load.bypassesBackoff = !onlyIfNeeded
         load.listed.forPrograms.isOwn = true
+        load.listed.forPrograms.work = work
         load.listed.forPrograms.id = id
         guard case .started(let listed) = memory.join(where: { _ in false }, orStart: { load.listed }) else {
             return nil

@@ -531,3 +531,32 @@ private final class Gate: RequestDelegate {
         #expect(!resource.isLoading && resource.latestError != nil)
     }
 }
+            { resource, request in request.chained { _ in .passTo(resource.load()) } },
+            { resource, request in request.chained { _ in .passTo(resource.request(.get)) } },
+            { resource, _ in resource.request(.get) },
+            { resource, request in
+                request.chained { _ in .passTo(resource.prepareRequest(using: Asking { resource.load() })) }
+            },
+            { resource, request in
+                request.chained { _ in
+                    .passTo(resource.service.resource("b").request(.post).chained { _ in .passTo(resource.load()) })
+                }
+            },
+        #expect(fixture.transport.sent.count <= 2)
+    }
+
+    @Test func `RQ-15 decorators that pass to each other's loads fail and name both`() async {
+        let fixture = Fixture()
+        for (path, other) in [("a", "b"), ("b", "a")] {
+            fixture.reply(path, .text(path))
+            fixture.service.configure(GlobPattern(stringLiteral: path)) {
+                $0.decorateRequests { resource, request in
+                    request.chained { _ in .passTo(resource.service.resource(other).load()) }
+                }
+            }
+        }
+        let info = await fixture.service.resource("a").load().response()
+        #expect(info.response.error?.cause is CircularWait)
+        let (a, b) = (Fixture.url("a"), Fixture.url("b"))
+        #expect(info.response.error?.userMessage.contains("'load of \(a)' → 'load of \(b)' → 'load of \(a)'") == true)
+        #expect(fixture.transport.sent.count == 2)
