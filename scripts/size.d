@@ -10,7 +10,7 @@ LarderDashboard           35       1       1
 LarderHTTP              4667      54      68
 LarderIO                6594      72     118
 LarderProgram              9       1       1
-LarderProxy            25863     230     393
+LarderProxy            25868     230     393
 LarderRules             6074      60     133
 LarderSettings          8153      81     133
 LarderShared            3095      28      61
@@ -18,4 +18,4 @@ LarderStores            8399      67     129
 LarderTesting            389       4      17
 LarderTransformers      1055      13      27
 LarderUpstream          3532      25      57
-all                   101375     951    1768
+all                   101380     951    1768

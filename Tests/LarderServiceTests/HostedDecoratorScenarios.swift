@@ -322,6 +322,30 @@ struct HostedDecoratorScenarios {
         }
     }
 
+    @Test(arguments: [false, true]) func `RQ-16 a failed request has its status and says why`(
+        isTerse: Bool
+    ) async throws {
+        try await run { service in
+            service.configure("/a") {
+                $0.decorateRequests { resource, _ in
+                    resource.failedRequest(
+                        returning: RequestError(
+                            status: 403, userMessage: isTerse ? nil : "Members only", timestamp: .now))
+                }
+            }
+        } _: { (scene, service) async throws in
+            let response = try await scene.get("/a")
+            #expect(response.status == 403)
+            #expect(response.text == (isTerse ? "Forbidden" : "Members only"))
+            guard case .failure(let error) = await service.resource("/a").load().response().response else {
+                Issue.record("it is loaded")
+                return
+            }
+            #expect(error.status == 403)
+            #expect(scene.origin.seen.isEmpty)
+        }
+    }
+
     // MARK: Decorators that wait for what they decorate
 
     private static let circles: [RequestDecorator] = [
@@ -332,6 +356,12 @@ struct HostedDecoratorScenarios {
         },
         { resource, _ in resource.prepareRequest(using: Asking { resource.loadIfNeeded() }) },
         { resource, _ in resource.prepareRequest(using: Asking { resource.load() }) },
+        { resource, request in request.chained { _ in .passTo(resource.load()) } },
+        { resource, request in
+            request.chained { _ in
+                .passTo(resource.service.resource("/b").load().chained { _ in .passTo(resource.load()) })
+            }
+        },
     ]
 
     @Test(arguments: [0, 1, 2, 3, 4, 5, 6], [false, true])
@@ -356,9 +386,3 @@ struct HostedDecoratorScenarios {
         }
     }
 }
-        { resource, request in request.chained { _ in .passTo(resource.load()) } },
-        { resource, request in
-            request.chained { _ in
-                .passTo(resource.service.resource("/b").load().chained { _ in .passTo(resource.load()) })
-            }
-        },

@@ -108,12 +108,17 @@ final class ProgramSender {
             if let cause = error.cause as? UpstreamError { throw cause }
             // It may quote the response that the pipeline refused.
             if error.isAboutInput || error.stage != nil && error.cause != nil { throw PipelineFailure(cause: error) }
-            guard let content = error.entity, error.status?.isError == true else {
+            guard error.status?.isError == true else {
                 throw UpstreamError(
                     .internalError, "A decorator of ‘\(service.name)’ let the request fail: \(error.userMessage)",
                     advice: "Look at the program that brings the service along.", cause: error)
             }
-            (entity, status) = (content, error.status)
+            // An error without content is answered with its message as text, as `decorate.respond` answers.
+            entity =
+                error.entity
+                ?? AnyEntity(
+                    content: error.userMessage, contentType: "text/plain; charset=utf-8", timestamp: context.now())
+            status = error.status
         }
         guard !(entity.content is UnseenContent) else {
             throw UpstreamError(
