@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Budgets: target, lines, files, types. `scripts/size` compares; it says how a budget changes.
-Larder                 14531     133     329
+Larder                 14555     133     330
 LarderAdmin             8973      77     100
 LarderCLI               9361      96     180
 LarderCodings            578       7      22
@@ -10,7 +10,7 @@ LarderDashboard           35       1       1
 LarderHTTP              4667      54      68
 LarderIO                6594      72     118
 LarderProgram              9       1       1
-LarderProxy            25868     230     393
+LarderProxy            25864     230     393
 LarderRules             6074      60     133
 LarderSettings          8153      81     133
 LarderShared            3095      28      61
@@ -18,4 +18,4 @@ LarderStores            8399      67     129
 LarderTesting            389       4      17
 LarderTransformers      1055      13      27
 LarderUpstream          3532      25      57
-all                   101380     951    1768
+all                   101400     951    1769

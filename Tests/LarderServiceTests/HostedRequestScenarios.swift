@@ -76,6 +76,21 @@ struct HostedRequestScenarios {
                 }
                 #expect(tokens.logins == round)
                 tokens.expire()
+                scene.advance(.seconds(1))
+            }
+        }
+    }
+
+    @Test func `RQ-19 an origin that refuses every token is asked for one token a second`() async throws {
+        try await run { (scene) async throws in
+            scene.origin.answer { request in
+                request.target == "/login"
+                    ? .ok("Cache-Control: no-store", content: "token") : .response(401, "Cache-Control: no-store")
+            }
+            for round in 1...3 {
+                for _ in 0..<5 { #expect(try await scene.get("/a").status == 401) }
+                #expect(scene.origin.count(of: "/login") == round)
+                scene.advance(.seconds(1))
             }
         }
     }

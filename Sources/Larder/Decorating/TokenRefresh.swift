@@ -97,12 +97,16 @@ private final class DeferredDelegate: RequestDelegate {
 ///
 /// However many requests are refused at once, one refresh is made; each refused request is repeated once with the new
 /// credential. A request that was made with an older credential than the current one is repeated without another
-/// refresh.
+/// refresh. For a second after a refresh that failed, and for a second after a refresh whose credential is refused, the
+/// origin's refusal is the response.
 public final class TokenRefresh: Sendable {
     private struct Status {
         var token: String?
         /// How many tokens there have been.
         var generation: UInt64 = 0
+        /// When the last token came, and when the last request for one failed.
+        var renewedAt: Timestamp?
+        var failedAt: Timestamp?
         /// The first version of the configuration of each service with the current one.
         var versions: [ObjectIdentifier: UInt64] = [:]
 
@@ -171,6 +175,9 @@ public final class TokenRefresh: Sendable {
         }
         // Another request was refused and refreshed the token meanwhile.
         if status.withLock({ $0.generation }) != generation { return .passTo(request.repeated()) }
+        let now = resource.service.clock.now
+        let isPaused = status.withLock { [$0.renewedAt, $0.failedAt].contains { RefreshPause.covers($0, at: now) } }
+        if isPaused { return .useThisResponse }
         let refresh = flight.request { self.refresh(resource, of: generation) }
         return .passTo(
             refresh.chained { outcome in
@@ -190,8 +197,13 @@ public final class TokenRefresh: Sendable {
         // Decorators treat the token request as one of its own, not as a part of the refused request.
         let made = decorating.apart { RefreshUnderWay.$isMade.withValue(true) { makeRequest(service) } }
         return made.chained { info in
-            guard case .success(let entity) = info.response else { return .useThisResponse }
+            let now = service.clock.now
+            guard case .success(let entity) = info.response else {
+                if !info.response.isCancellation { self.status.withLock { $0.failedAt = now } }
+                return .useThisResponse
+            }
             guard let token = self.readToken(entity) else {
+                self.status.withLock { $0.failedAt = now }
                 return .useResponse(
                     ResponseInfo(
                         .failure(
@@ -204,10 +216,22 @@ public final class TokenRefresh: Sendable {
             // Last: who sees it repeats a request with what the configuration says by now.
             self.status.withLock { status in
                 status.generation += 1
+                status.renewedAt = now
                 status.versions[ObjectIdentifier(service)] = service.configurationVersion
             }
             return .useThisResponse
         }
+    }
+}
+
+/// The pause before a program or a daemon requests a credential again: after a failed request for a credential, and after
+/// a new credential. Without it an origin that refuses every credential would be asked for one after another.
+package enum RefreshPause {
+    package static let length = Duration.seconds(1)
+
+    /// True for less than `length` after `moment`.
+    package static func covers(_ moment: Timestamp?, at now: Timestamp) -> Bool {
+        moment.map { now >= $0 && now < $0 + length } ?? false
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Larder
 package import LarderHTTP
 import LarderIO
 
@@ -39,18 +40,13 @@ package final class RefreshGate: Sendable {
     }
 
     private let state = Lock(State())
-    /// How long a failure prevents another attempt. So does a credential that is refused as soon as it is there: an
-    /// origin that refuses every one must not be asked for one after the other.
-    package static let pause = Duration.seconds(1)
-
-    static func isRecent(_ moment: Timestamp, at now: Timestamp) -> Bool { now >= moment && now < moment + pause }
 
     package init() {}
 
     /// Whether it can be forgotten.
     func isIdle(at now: Timestamp) -> Bool {
         state.withLock { state in
-            state.running == nil && !state.failures.values.contains { RefreshGate.isRecent($0, at: now) }
+            state.running == nil && !state.failures.values.contains { RefreshPause.covers($0, at: now) }
         }
     }
 
@@ -64,7 +60,7 @@ package final class RefreshGate: Sendable {
         let turn = state.withLock { state -> Turn? in
             if isOutdated() { return .done(true) }
             if state.running != nil { return nil }
-            if let failure = state.failures[refresh], RefreshGate.isRecent(failure, at: now) { return .failedLately }
+            if RefreshPause.covers(state.failures[refresh], at: now) { return .failedLately }
             state.running = refresh
             return .refresh
         }
@@ -83,7 +79,7 @@ package final class RefreshGate: Sendable {
     package func finish(_ outcome: Outcome, now: Timestamp) {
         let (refresh, waiting) = state.withLock { state in
             let refresh = state.running
-            state.failures = state.failures.filter { RefreshGate.isRecent($0.value, at: now) }
+            state.failures = state.failures.filter { RefreshPause.covers($0.value, at: now) }
             if let refresh { state.failures[refresh] = outcome == .failed ? now : nil }
             state.running = nil
             defer { state.waiting = [] }

@@ -256,7 +256,7 @@ package final class VariableStore: Sendable {
     func wereRenewedLately(_ names: [String], at now: Timestamp) -> Bool {
         state.withLock { state in
             names.contains { name in
-                state.variables[name]?.renewedAt.map { RefreshGate.isRecent($0, at: now) } ?? false
+                RefreshPause.covers(state.variables[name]?.renewedAt, at: now)
             }
         }
     }

@@ -458,7 +458,10 @@ struct DecoratorTests {
         let refresh = TokenRefresh(makeRequest: { $0.resource("token").request(.post) }, readToken: { $0.text })
         decorate(refresh.decorate)
         let details = Recorder<Request>()
-        let load = resource.load().onSuccess { _ in details(fixture.service.resource("b").load()) }
+        let load = resource.load().onSuccess { _ in
+            fixture.clock.advance(by: .seconds(1))
+            details(fixture.service.resource("b").load())
+        }
         await load.response()
         while details.values.isEmpty { await Task.yield() }
         #expect(await details.values[0].response().response.entity?.text == "b")
@@ -471,6 +474,7 @@ struct DecoratorTests {
         decorate(refresh.decorate)
         let load = resource.load()
         #expect(await load.response().response.entity?.text == "one")
+        fixture.clock.advance(by: .seconds(1))
         fixture.reply("a", StubReply(401), .text("two"))
         #expect(await load.repeated().start().response().response.entity?.text == "two")
         #expect(fixture.transport.sent.count { $0.url.path == "/v1/token" } == 2)
@@ -484,6 +488,22 @@ struct DecoratorTests {
         let info = await resource.load().response()
         #expect(info.response.error?.status == 401)
         #expect(fixture.transport.sent.map(\.url.path) == ["/v1/a", "/v1/token", "/v1/a"])
+    }
+
+    @Test(arguments: [true, false]) func `RQ-19 an origin that refuses all is asked for one token a second`(
+        hasToken: Bool
+    ) async {
+        fixture.reply("a", StubReply(401))
+        fixture.transport.reply(.post, Fixture.url("token"), hasToken ? .text("t") : StubReply(503))
+        let refresh = TokenRefresh(makeRequest: { $0.resource("token").request(.post) }, readToken: { $0.text })
+        decorate(refresh.decorate)
+        var logins: [Int] = []
+        for wait in [Duration.zero, .milliseconds(999), .milliseconds(1)] {
+            fixture.clock.advance(by: wait)
+            for _ in 0..<5 { #expect(await resource.load().response().response.isFailure) }
+            logins.append(fixture.transport.sent.count { $0.url.path == "/v1/token" })
+        }
+        #expect(logins == [1, 1, 2])
     }
 }
 
@@ -512,6 +532,17 @@ private final class Gate: RequestDelegate {
                 own.withLock { $0 = chain }
                 return chain
             },
+            { resource, request in request.chained { _ in .passTo(resource.load()) } },
+            { resource, request in request.chained { _ in .passTo(resource.request(.get)) } },
+            { resource, _ in resource.request(.get) },
+            { resource, request in
+                request.chained { _ in .passTo(resource.prepareRequest(using: Asking { resource.load() })) }
+            },
+            { resource, request in
+                request.chained { _ in
+                    .passTo(resource.service.resource("b").request(.post).chained { _ in .passTo(resource.load()) })
+                }
+            },
             { resource, _ in resource.prepareRequest(using: Asking { resource.loadIfNeeded() }) },
             { resource, _ in resource.prepareRequest(using: Asking { resource.load() }) },
         ] as [RequestDecorator], [false, true])
@@ -529,19 +560,6 @@ private final class Gate: RequestDelegate {
         }
         #expect("\(error)".contains("waits for itself"), "\(error)")
         #expect(!resource.isLoading && resource.latestError != nil)
-    }
-}
-            { resource, request in request.chained { _ in .passTo(resource.load()) } },
-            { resource, request in request.chained { _ in .passTo(resource.request(.get)) } },
-            { resource, _ in resource.request(.get) },
-            { resource, request in
-                request.chained { _ in .passTo(resource.prepareRequest(using: Asking { resource.load() })) }
-            },
-            { resource, request in
-                request.chained { _ in
-                    .passTo(resource.service.resource("b").request(.post).chained { _ in .passTo(resource.load()) })
-                }
-            },
         #expect(fixture.transport.sent.count <= 2)
     }
 
@@ -560,3 +578,5 @@ private final class Gate: RequestDelegate {
         let (a, b) = (Fixture.url("a"), Fixture.url("b"))
         #expect(info.response.error?.userMessage.contains("'load of \(a)' → 'load of \(b)' → 'load of \(a)'") == true)
         #expect(fixture.transport.sent.count == 2)
+    }
+}
