@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Budgets: target, lines, files, types. `scripts/size` compares; it says how a budget changes.
-Larder                 14555     133     330
+Larder                 14557     133     330
 LarderAdmin             8973      77     100
 LarderCLI               9361      96     180
 LarderCodings            578       7      22
@@ -18,4 +18,4 @@ LarderStores            8399      67     129
 LarderTesting            389       4      17
 LarderTransformers      1055      13      27
 LarderUpstream          3532      25      57
-all                   101400     951    1769
+all                   101402     951    1769

@@ -78,8 +78,10 @@ public final class Resource: Sendable {
     /// In a daemon that serves the resource: whether it would answer a plain GET of a client, one without credentials
     /// and cache directives, without asking the origin, by a fresh response or by the last failure. So data that clients
     /// do not get from memory or disk are not up to date, nor those as old as their lifetime (RFC 9111 §4.2). It is true
-    /// for `retryTime` after any `latestError`, as everywhere: clients, too, wait out that no answer came, but not an
-    /// origin's 500. It is false while the resource has neither data nor an error, as before its caches have been read.
+    /// for `retryTime` after any `latestError`, as everywhere. Clients do not wait after a 500: each of their requests
+    /// asks the origin again, as `load()` does. They wait while the origin cannot be reached, and after statuses that a
+    /// cache may keep without a lifetime. It is false while the resource has neither data nor an error, as before its
+    /// caches have been read.
     public var isUpToDate: Bool {
         checkCaches()
         let (plan, isUpToDate) = withPlan { program, _, plan in (plan, program.isUpToDate(by: plan)) }
