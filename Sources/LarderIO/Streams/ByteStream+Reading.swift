@@ -22,7 +22,7 @@ extension ByteStream {
     package func giveWay() async {
         guard shallGiveWay else { return }
         readsInARow = 0
-        await withUnsafeContinuation { continuation in executor.later { continuation.resume() } }
+        await withUnsafeContinuation { continuation in executor.afterPoll { continuation.resume() } }
     }
 
     private static let readsInATurn = 16
