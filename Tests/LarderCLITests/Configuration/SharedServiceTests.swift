@@ -40,7 +40,8 @@ struct SharedServiceTests {
         ),
     ])
     func `one where another user might get it is refused`(_ settings: String, _ found: String) throws {
-        #expect(try problems(settings) == ["services.api.shared: \(found)"])
+        let problems = try problems(settings).filter { $0.hasPrefix("services.api.shared:") }
+        #expect(problems == ["services.api.shared: \(found)"])
     }
 
     @Test(arguments: [
