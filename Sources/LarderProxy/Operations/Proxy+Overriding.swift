@@ -4,6 +4,7 @@ package import Larder
 package import LarderHTTP
 import LarderIO
 import LarderRules
+import LarderSettings
 import LarderStores
 
 /// A response that an operator sets in place of the origin's.
@@ -95,4 +96,30 @@ extension Problem {
         status: 409, title: "Too many overrides", proxyError: .proxyInternalResponse,
         detail: "Overrides are never evicted, so there may be 1024 of them, in a quarter of `cache.memory`.",
         advice: "End some with `larder wipe URL` or `larder load URL`.")
+}
+
+extension Override {
+    private static let longestLifetime = Duration.seconds(365 * 86_400)
+
+    /// The reason why a text is no lifetime of an override.
+    package struct NotALifetime: Error {
+        /// Names `longestLifetime`.
+        package static let expected = "a duration from 1 s to 365 days with its unit"
+
+        /// The text that was probably meant.
+        package var suggestion: String?
+    }
+
+    /// A lifetime in the format of the configuration; at least a second, the unit of HTTP.
+    package static func lifetime(_ text: String) throws(NotALifetime) -> Duration {
+        switch UnitText.duration.read(text) {
+        case .success(let nanoseconds):
+            let lifetime = Duration.nanoseconds(nanoseconds)
+            guard Duration.seconds(1)...longestLifetime ~= lifetime else { throw NotALifetime() }
+            return lifetime
+        case .failure(.noUnit(let suggestion)): throw NotALifetime(suggestion: suggestion)
+        case .failure(.unknownUnit(_, let suggestion)): throw NotALifetime(suggestion: suggestion)
+        case .failure: throw NotALifetime()
+        }
+    }
 }
