@@ -139,9 +139,17 @@ let package = Package(
         .target(
             name: "LarderProxy",
             dependencies: [
-                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderCodings", "LarderSettings", "LarderShared",
-                "LarderStores", "LarderTransformers", "LarderUpstream",
+                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderCodings", "LarderSettings", "LarderStores",
+                "LarderTransformers", "LarderUpstream",
                 "CCrypt",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: swiftSettings),
+        .target(
+            name: "LarderSharing",
+            dependencies: [
+                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderSettings", "LarderShared", "LarderStores",
+                "LarderProxy",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: swiftSettings),
@@ -157,7 +165,7 @@ let package = Package(
             name: "LarderAdmin",
             dependencies: [
                 "LarderDashboard", "LarderCodings", "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderStores",
-                "LarderUpstream", "LarderSettings", "LarderProxy",
+                "LarderUpstream", "LarderSettings", "LarderProxy", "LarderSharing",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: swiftSettings),
@@ -228,7 +236,8 @@ let package = Package(
         .testTarget(
             name: "LarderSharedTests",
             dependencies: [
-                "LarderShared", "LarderProxy", "LarderSettings", "LarderAdmin", "LarderStores", "LarderHTTP",
+                "LarderShared", "LarderSharing", "LarderProxy", "LarderSettings", "LarderAdmin", "LarderStores",
+                "LarderHTTP",
                 "LarderRules", "LarderIO",
                 "LarderTesting", "LarderPeers", "LarderScenarios",
                 .product(name: "Logging", package: "swift-log"),

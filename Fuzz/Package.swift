@@ -89,12 +89,20 @@ let package = Package(
         .target(
             name: "LarderProxy",
             dependencies: [
-                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderCodings", "LarderSettings", "LarderShared",
-                "LarderStores", "LarderTransformers", "LarderUpstream",
+                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderCodings", "LarderSettings", "LarderStores",
+                "LarderTransformers", "LarderUpstream",
                 "CCrypt",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: testable),
+        .target(
+            name: "LarderSharing",
+            dependencies: [
+                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderSettings", "LarderShared", "LarderStores",
+                "LarderProxy",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: settings),
         .target(
             name: "LarderDashboard",
             resources: [
@@ -107,7 +115,7 @@ let package = Package(
             name: "LarderAdmin",
             dependencies: [
                 "LarderDashboard", "LarderCodings", "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderStores",
-                "LarderUpstream", "LarderSettings", "LarderProxy",
+                "LarderUpstream", "LarderSettings", "LarderProxy", "LarderSharing",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: settings),

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import LarderIO
+package import LarderIO
 
 /// A value confined to one loop; other threads can only send it work.
-struct LoopBound<Value>: Sendable {
+package struct LoopBound<Value>: Sendable {
     private let loop: EventLoop
     private let confined: Confined<Value>
 
     /// To be called on `loop`.
-    init(_ value: Value, on loop: EventLoop) {
+    package init(_ value: Value, on loop: EventLoop) {
         self.loop = loop
         confined = Confined(value)
     }
 
     /// Runs `job` on the loop, some time after this returns.
-    func execute(_ job: @escaping @Sendable (Value) -> Void) {
+    package func execute(_ job: @escaping @Sendable (Value) -> Void) {
         let confined = confined
         loop.execute { _ in job(confined.value) }
     }

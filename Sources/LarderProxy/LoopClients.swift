@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import LarderIO
+import LarderUpstream
 
 /// The clients of one loop, as far as its life and the proxy's are concerned; no request goes through here. Confined to
 /// the loop. A protocol, so that the context of a loop need not know the folder `Exchange`, which knows the context.
@@ -24,4 +25,14 @@ protocol LoopClients: AnyObject {
 
     /// Ends the remaining connections.
     func closeAll()
+}
+
+/// The parts of the proxy's work that are done in folders above it. They know the proxy, which knows them by this alone.
+struct ProxyWork: Sendable {
+    /// Makes the object that serves a loop's clients.
+    let makeClients: @Sendable (LoopContext) -> any LoopClients
+    /// Looks at a resource whose time to be refreshed ahead has come.
+    let lookAhead: @Sendable (AheadQueue.Entry, LoopContext) async -> Void
+    /// Hears of origins in trouble, and of their recovery.
+    let hearOfOrigin: @Sendable (OriginWatch.Event) -> Void
 }

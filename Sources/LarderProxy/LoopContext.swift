@@ -8,7 +8,7 @@ import LarderUpstream
 import Logging
 
 /// Everything one loop needs to serve. Confined to its loop.
-final class LoopContext {
+final class LoopContext: StagedLoop {
     let loop: EventLoop
     // Holds: the proxy has the contexts until its loops have ended.
     unowned let proxy: Proxy
@@ -16,8 +16,8 @@ final class LoopContext {
     let diskTier: DiskTier?
     private(set) var configuration: ProxyConfiguration
     let upstream: UpstreamPool
-    /// The loop's access to responses of other daemons; nil where nothing is shared.
-    let sharing: LoopSharing?
+    /// The states that features keep for the loop.
+    private(set) var states = StageStates()
     var problemLog = ProblemLog()
     let counters: LoopCounters
     let buffers = BufferPool()
@@ -53,9 +53,9 @@ final class LoopContext {
         requestCache = RequestCache(limit: proxy.registry.limit / 8 / max(1, proxy.counters.count))
         upstream = UpstreamPool(
             loop: loop, connector: loop.makeConnectorHere(), settings: configuration.upstreamSettings)
-        sharing = proxy.sharing.map { LoopSharing($0, on: loop, loop.makeConnectorHere(), proxy.logger) }
         ticker = LoadTicker(loop: loop, feed: proxy.registry.feed)
         tracer = Tracer(configuration, self)
+        for feature in proxy.features { feature.loopBegins(loop, &states, proxy.logger) }
         clients = proxy.work.makeClients(self)
         // Holds: the loop ends before its context goes.
         loop.onFaultHere { [unowned self] in _ = fault($0) }
@@ -131,7 +131,7 @@ final class LoopContext {
         clients?.closeAll()
         clients = nil
         ticker.cancelAll()
-        sharing?.close()
+        for feature in proxy.features { feature.loopEnds(states) }
     }
 }
 

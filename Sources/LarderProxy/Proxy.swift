@@ -16,8 +16,8 @@ package final class Proxy: Sendable {
     package let registry: Registry
     /// nil when nothing is stored on disk.
     package let diskTier: DiskTier?
-    /// nil when nothing is shared with other daemons.
-    package let sharing: Sharing?
+    /// The parts of the daemon beside the core.
+    let features: [any Feature]
     package let counters: [LoopCounters]
     package let logger: Logger
     package let startedAt: Timestamp
@@ -60,7 +60,7 @@ package final class Proxy: Sendable {
     private let nearestSearchers = Lock<WorkerPool?>(nil)
     private let contentReaders = Lock<WorkerPool?>(nil)
     /// For operations on all of memory.
-    let walkers = WorkerPool(name: "larder-walk", threads: 1, queueLimit: 256)
+    package let walkers = WorkerPool(name: "larder-walk", threads: 1, queueLimit: 256)
     let time: any TimeSource
 
     let work: ProxyWork
@@ -94,7 +94,7 @@ package final class Proxy: Sendable {
     init(
         configuration: ProxyConfiguration, diskTier: DiskTier?, pages: any OwnPages, logger: Logger,
         time: any TimeSource, interception: Interception, recordings: RecordingTable, registry: Registry?,
-        sharing: Sharing?, work: ProxyWork
+        features: [any Feature], work: ProxyWork
     ) throws(IOError) {
         let settings = configuration.settings
         self.work = work
@@ -102,7 +102,7 @@ package final class Proxy: Sendable {
         self.recordings = recordings
         self.registry = registry ?? Registry(limit: settings.cache.memory.bytes)
         self.diskTier = diskTier
-        self.sharing = sharing
+        self.features = features
         self.pages = pages
         self.logger = logger
         self.time = time
@@ -231,7 +231,7 @@ package final class Proxy: Sendable {
                 state.phase = .serving
             }
             scheduleStored()
-            if let sharing { await work.follow(self, sharing, contexts) }
+            for feature in features { await feature.begin(on: self, loops[0]) }
             return addresses.clients
         } catch {
             await drain()
@@ -286,7 +286,7 @@ package final class Proxy: Sendable {
         }
         await allConnectionsClosed()
         try? await contexts.first?.run { await $0.proxy.traces.finish(from: $0) }
-        sharing?.detach()
+        for feature in features { feature.end() }
         for context in contexts { context.execute { $0.closeAll() } }
         for context in contexts { await context.turn() }
         for loop in loops { loop.stop() }

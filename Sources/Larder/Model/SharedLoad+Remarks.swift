@@ -12,8 +12,8 @@ extension SharedLoad {
         package var unstored: UnstoredReason?
         /// How the configuration changed the request to the origin; nil for no change.
         package var sending: String?
-        /// Whether another daemon's response was found, and the origin was not asked.
-        package var isShared = false
+        /// The detail in `Cache-Status` of a stored response that a stage has supplied, so that the origin was not asked.
+        package var supplier: String?
         /// The origin's status, where the pipeline has made another of it.
         package var received: Status?
         /// Whether the pipeline has made an error of the response, so that it is not stored.

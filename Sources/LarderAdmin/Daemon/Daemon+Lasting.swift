@@ -24,6 +24,8 @@ extension Daemon {
         var identities = IdentityDigest.ephemeral()
         var credentials = CredentialMarks(in: nil)
         var interception = Interception()
+        /// The parts of the daemon beside the core.
+        var features: [any Feature] = []
         /// Those who may use the proxy.
         var users: UserGate?
         private(set) var tls: TLSClientContext

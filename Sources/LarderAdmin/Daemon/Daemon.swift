@@ -7,6 +7,7 @@ package import LarderIO
 package import LarderProxy
 import LarderRules
 package import LarderSettings
+import LarderSharing
 import LarderStores
 import LarderUpstream
 package import Logging
@@ -47,13 +48,14 @@ package final class Daemon: Sendable {
             continuing: statistics.map { file in
                 file.read() ?? KeptStatistics(startingAt: Timestamp(nanoseconds: time.now()))
             })
+        let positions = store.map { PositionFile(directory: $0.directory) }
+        if let sharing = try Sharing(settings.sharedCache, positions) { lasting.features.append(sharing) }
         proxy = try Proxy(
             configuration: Daemon.configuration(settings, &lasting, asksPrograms: true),
             diskTier: store.map { DiskTier(store: $0, via: ProxyConfiguration.via) },
             pages: AdminPages(history: history, recent: recent), logger: logger, time: time, interception: interception,
             recordings: RecordingTable(keeper: recordings),
-            registry: lasting.registry,
-            sharing: Sharing(settings.sharedCache, store.map { PositionFile(directory: $0.directory) }))
+            registry: lasting.registry, features: lasting.features)
         lasting.variables.applied()
         lasting.transport.attach(proxy)
         lasting.credentials = CredentialMarks(in: store)
@@ -175,6 +177,7 @@ package final class Daemon: Sendable {
     ) -> ProxyConfiguration {
         let (identities, pseudonym) = (lasting.identities, lasting.pseudonym)
         let variables = lasting.variables.values
+        let features = lasting.features
         func routed(_ service: ServiceSettings, isUnclaimed: Bool) -> RoutedService {
             if !isUnclaimed, let kept = kept(service.name) { return kept }
             var service = service
@@ -193,6 +196,7 @@ package final class Daemon: Sendable {
                 surrogateKey: settings.cache.surrogateKey.map {
                     SurrogateKey($0, isHidden: settings.cache.hideSurrogateKey)
                 },
+                stages: Stages(features.compactMap { $0.stage(for: service, isUnclaimed: isUnclaimed) }),
                 variables: variables, tls: lasting.tls(of: service),
                 parent: { uri in settings.parentProxy(for: named, origin: uri) })
         }

@@ -5,6 +5,7 @@ import LarderHTTP
 import LarderProxy
 import LarderRules
 import LarderSettings
+import LarderSharing
 import LarderUpstream
 
 /// Everything an explanation depends on, at one moment: a value, so that explaining is a function.

@@ -44,8 +44,8 @@ enum ResourceSelection: Sendable {
     /// Tells other daemons that the selected responses are invalid. One URL is for its caller to tell of.
     func tell(_ proxy: Proxy) {
         switch self {
-        case .matching(let filter): proxy.tell(invalid: filter.pattern, ofService: filter.only)
-        case .group(let group, let origin): proxy.tell(invalidGroup: group, origin: origin)
+        case .matching(let filter): proxy.announce(filter.pattern, ofService: filter.only)
+        case .group(let group, let origin): proxy.announce(group: group, origin: origin)
         case .partitions: break
         }
     }

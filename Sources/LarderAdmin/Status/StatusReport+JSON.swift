@@ -5,6 +5,7 @@ import LarderIO
 import LarderProxy
 import LarderRules
 import LarderSettings
+import LarderSharing
 import LarderStores
 import LarderUpstream
 

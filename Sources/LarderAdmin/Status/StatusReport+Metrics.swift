@@ -4,6 +4,7 @@ import LarderHTTP
 import LarderIO
 import LarderProxy
 import LarderRules
+import LarderSharing
 import LarderStores
 import LarderUpstream
 

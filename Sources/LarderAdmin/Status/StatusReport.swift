@@ -6,6 +6,7 @@ import LarderHTTP
 import LarderIO
 import LarderProxy
 import LarderSettings
+import LarderSharing
 import LarderStores
 import LarderUpstream
 

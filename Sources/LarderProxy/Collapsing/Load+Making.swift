@@ -31,7 +31,6 @@ extension Load {
             isBackground: false,
             isJoinable: RequestTraits(of: head).mayJoin(configuration),
             from: network)
-        sharing = .gives
     }
 
     /// Removes the client's conditions and ranges, which may not be about the origin's octets: they are evaluated

@@ -243,7 +243,7 @@ extension Load {
             let variant = variant(landing.stored, landing.content)
             guard memory.landPart(variant, replacing: held, since: listed.mark) else { continue }
             landed()
-            share(landing.stored, landing.content)
+            report(.stored(self, landing.stored, landing.content))
             if sink.writer == nil, landing.isWorthWriting, let diskTier = context.diskTier {
                 let writer = diskTier.begin(
                     landing.stored, of: resource, service: service, length: variant.content.length, configuration)

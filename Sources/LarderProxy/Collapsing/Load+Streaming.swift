@@ -30,7 +30,7 @@ extension Load {
 
     /// Records why a response is not stored.
     func note(_ unstored: UnstoredResponse) {
-        sharedTurn?.giveNothing()
+        report(.unstored(self))
         resource.memory.unstored = unstored
         context.registry.pass(resource)
         remarks.unstored = unstored.reason
@@ -48,7 +48,7 @@ extension Load {
         _ response: UpstreamResponse, _ received: ReceivedResponse, _ stored: StoredResponse, _ writer: EntityWriter?,
         after early: [ContentChunk] = []
     ) async throws {
-        noteUnsharedLength(received.length)
+        report(.begun(self, length: received.length))
         let keepsInMemory = context.keepsInMemory(received.length)
         let shared = announce(
             received.head, length: received.length, stored: stored, retains: keepsInMemory,
@@ -177,7 +177,10 @@ extension Load {
                 memory.forgetStoreRead(stored, since: listed.mark)
                 noteStored(stored, nil, after: predecessor)
                 noteAhead(nil)
-                shareFromDisk(stored)
+                report(
+                    .storedOnDisk(self, stored) { [context, resource, service, configuration] in
+                        await context.diskTier?.variant(like: stored, of: resource, service, configuration)?.content
+                    })
             }
             memory.retire(listed)
             return nil
@@ -199,7 +202,7 @@ extension Load {
             context.registry.charge(resource)
             noteStored(stored, variant, after: predecessor)
             noteAhead(variant)
-            share(variant.stored, chunks)
+            report(.stored(self, variant.stored, chunks))
             return variant
         }
         // Otherwise it may be a later load that wrote it.
@@ -228,5 +231,32 @@ struct Streamed {
         guard isOfEvents else { return }
         recorder = StreamPace.Recorder()
         recorder?.note(end: early, at: .zero)
+    }
+}
+
+/// Event streams that are stored only if they end as configured.
+extension Load {
+    /// How many octets of the end are examined.
+    static let streamEndLength = 4 << 10
+
+    /// Whether the response is a stream whose end must be examined.
+    func hasStreamEnd(_ head: ResponseHead) -> Bool {
+        !configuration.streamEnds.isEmpty && head.isEventStream
+    }
+
+    /// Whether a stream that ends in these octets is complete.
+    func isWhole(_ head: ResponseHead, endingIn tail: @autoclosure () -> [UInt8]) -> Bool {
+        guard hasStreamEnd(head) else { return true }
+        // The end of encoded content cannot be read.
+        guard ServedCoding(of: head.fields) == .identity else { return false }
+        let end = String(decoding: tail().suffix(Load.streamEndLength), as: UTF8.self)
+        return configuration.streamEnds.contains { end.contains($0) }
+    }
+
+    /// Ends the readers' content and stores nothing.
+    func dropCut(_ head: ResponseHead, _ sink: ContentSink, trailers: Fields) {
+        sink.writer?.finishUnstored()
+        note(UnstoredResponse(head, at: context.now(), .allPassed, hindrance: .cut))
+        finish(trailers)
     }
 }

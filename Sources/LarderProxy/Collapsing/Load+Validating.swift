@@ -35,7 +35,7 @@ extension Load {
         if shown != nil { show(freshened.update, of: response.head, confirming: variant, times) }
         memory.retire(listed, as: .notModified)
         listed.shared?.conclude(.settled(freshened.shared ?? answer), remarks)
-        if let shared = freshened.shared { share(shared) }
+        if let shared = freshened.shared { report(.confirmed(self, shared)) }
         return answer
     }
 

@@ -4,7 +4,6 @@ import Larder
 import LarderHTTP
 import LarderIO
 import LarderRules
-import LarderShared
 import LarderStores
 import LarderUpstream
 
@@ -42,14 +41,10 @@ final class Load: LoopLoad {
     var bypassesBackoff = false
     /// Whether an error does not replace what is stored.
     var keepsStored = false
-    /// Whether other daemons are asked before the origin.
-    var sharing = SharedTierUse.none
-    /// The responses of other daemons that the client's exchange found.
-    var sharedLook: SharedLook?
-    /// Whether the content of what was found did not come: it is not waited for twice.
-    var isSharedLost = false
-    /// Until it is known whether the response is for other daemons too.
-    var sharedTurn: SharedTurn?
+    /// Whether a fresh stored response that a stage supplies is as good as one of the origin.
+    var maySettle = false
+    /// The states of stages: at first those of the look-up.
+    var states = StageStates()
     /// As `UpstreamRequest.client`.
     var clientDigest = 0
     /// The network of the client.
@@ -151,7 +146,7 @@ final class Load: LoopLoad {
     func end() {
         hasEnded = true
         whenEnded.take()?()
-        sharedTurn?.giveUp()
+        if !service.stages.onEnd.isEmpty { for point in service.stages.onEnd { point(self) } }
         context.ticker.end(self)
     }
 
@@ -243,9 +238,13 @@ final class Load: LoopLoad {
 
     // MARK: The request
 
-    /// Asks the origin, if no other daemon has done so.
+    /// Asks the origin, if no stage supplies a stored response.
     func ask() async throws -> Outcome {
-        if sharing != .none, let variant = await askSharedTier() { return .settled(variant) }
+        if !service.stages.onSend.isEmpty, let supply = await service.stages.supply(for: self) {
+            remarks.supplier = supply.detail
+            listed.shared?.conclude(.settled(supply.variant), remarks)
+            return .settled(supply.variant)
+        }
         if let rangeFill {
             return try await exchange(rangeFill.request, completing: rangeFill)
         }

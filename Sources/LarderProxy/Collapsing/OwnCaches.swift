@@ -155,10 +155,10 @@ extension LoopContext {
         if configuration.hasOwnCaches, let own = OwnCaches(resource, service, configuration, proxy) {
             await own.load(service, configuration, self)
         } else if let diskTier {
-            let sharing = proxy.sharing.flatMap { $0.rules.allows(service) ? $0 : nil }
+            let floors = service.stages.floors
             let now = now()
-            await diskTier.load(resource, service: service, configuration) {
-                sharing?.isOutdated($0, at: now) ?? false
+            await diskTier.load(resource, service: service, configuration) { storedAt in
+                floors.contains { $0.excludes(storedAt, at: now) }
             }
         } else {
             resource.memory.storeHasNothing(since: resource.memory.mark)

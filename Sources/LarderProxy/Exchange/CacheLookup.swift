@@ -25,8 +25,9 @@ struct CacheLookup: ExchangeStep {
     var isUnread = false
     /// The memory's state at the time of the decision.
     var snapshot: ResourceMemory.Snapshot?
-    /// The other daemons' responses, once they were looked for.
-    var shared: SharedFinding?
+    /// Whether the stages were asked for a stored response.
+    var hasAskedStages = false
+    var states = StageStates()
 
     var policy: CachePolicy { configuration.policy }
     /// Whether links in this client's response are mapped, as far as the request tells.
@@ -129,11 +130,11 @@ struct CacheLookup: ExchangeStep {
             if plan.refreshes { refresh(variant, in: snapshot) }
             return try await serve(variant, StoredUse(selection, detail: reason))
         case .validate(let selection, let reason):
-            if await readShared(snapshot) { return false }
+            if !service.stages.onLookup.isEmpty, await askStages() { return false }
             try request.takeOriginPlace()
             return try await fetch(reason: reason, validating: snapshot.variants[selection.index])
         case .forward(let reason, let fallback):
-            if await readShared(snapshot) { return false }
+            if !service.stages.onLookup.isEmpty, await askStages() { return false }
             try request.takeOriginPlace()
             return try await fetch(
                 reason: reason, validating: nil, fallback: fallback.map { snapshot.variants[$0.index] },
@@ -155,8 +156,8 @@ struct CacheLookup: ExchangeStep {
         writer.record.kind = .hit
         if keyed != nil { countSavings(variant) }
         var use = StoredUse(selection)
-        guard variant !== shared?.variant else {
-            use.status.note(SharingRules.detail)
+        if let supply = states[StageSupply.self], supply.variant === variant {
+            use.status.note(supply.detail)
             return try await serve(variant, use)
         }
         return try await serve(variant, use, Repeatable(snapshot, of: request))

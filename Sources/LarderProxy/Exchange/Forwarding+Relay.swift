@@ -76,7 +76,7 @@ extension Forwarding {
                 context.registry.charge(resource)
                 context.diskTier?.update(changed, of: resource, service: service, policy: policy)
                 if stored.standing == .asReceived { own?.freshen(by: update, at: now) } else { own?.expire() }
-                lookup.share(changed)
+                for point in service.stages.onResponse { point(.freshened(lookup, changed)) }
             case .discard:
                 resource.memory.removeVariants { $0 === variant }
                 context.diskTier?.remove(variant, of: resource, service: service)

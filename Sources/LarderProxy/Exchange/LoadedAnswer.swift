@@ -147,11 +147,11 @@ struct LoadedAnswer: ExchangeStep {
     /// Answers with the stored response that a load has found to be good.
     private func give(_ variant: Variant, _ remarks: SharedLoad.Remarks, isLeader: Bool) async throws -> Bool {
         let age = Age.currentAge(of: variant.stored, at: context.now())
-        if remarks.isShared {
+        if let supplier = remarks.supplier {
             writer.record.kind = isLeader ? .hit : .collapsed
             let ttl = variant.stored.facts.freshUntil - context.now()
             return try await lookup.serve(
-                variant, StoredUse(age: age, status: CacheStatus(.hit, ttl: ttl, detail: SharingRules.detail)))
+                variant, StoredUse(age: age, status: CacheStatus(.hit, ttl: ttl, detail: supplier)))
         }
         writer.record.kind = isLeader ? .validated : .collapsed
         var status = status.answered(304)

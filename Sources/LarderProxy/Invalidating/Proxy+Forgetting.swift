@@ -11,13 +11,13 @@ extension Proxy {
     /// Invalidates all stored responses that `patterns` match, in every partition of the service. Memory is searched on
     /// a background thread.
     func forget(_ patterns: [GlobPattern], of service: RoutedService) async {
-        tell(invalid: patterns, of: service)
+        announce(.patterns(patterns, service))
         let predicates = patterns.map { $0.predicate(relativeTo: service.base) }
         await forget(service) { url in predicates.contains { $0(url) } }
     }
 
     /// The same for the URLs that `isMatch` accepts.
-    func forget(
+    package func forget(
         _ service: RoutedService, where isMatch: @escaping @Sendable (ResourceURL) -> Bool = { _ in true }
     ) async {
         // Memory first: loads under way are not stored after it. Then the store; and memory again, for responses read

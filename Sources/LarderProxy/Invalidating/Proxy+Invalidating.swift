@@ -13,13 +13,13 @@ extension Proxy {
     ///
     /// - Parameter spelling: path and query as a client wrote them, where that is not the normal form.
     package func invalidate(_ uri: TargetURI, spelling: [UInt8] = [], service: RoutedService) {
-        // First, so that nothing older is found in the shared tier meanwhile.
-        tell(invalid: uri, of: service)
+        // First, so that no stage supplies an older response meanwhile.
+        announce(.url(uri, service))
         invalidateHere(uri, spelling: spelling, service: service)
     }
 
     /// The same in this daemon alone.
-    func invalidateHere(_ uri: TargetURI, spelling: [UInt8] = [], service: RoutedService) {
+    package func invalidateHere(_ uri: TargetURI, spelling: [UInt8] = [], service: RoutedService) {
         var key = ResourceKey()
         key.set(service: service.number, partition: .shared, url: uri, spelling: spelling)
         // A load that ends in between is superseded; responses read from the store in between are wiped afterwards.
@@ -42,12 +42,12 @@ extension Proxy {
 
     /// Invalidates the members of groups, at one origin or, where that is nil, at all.
     package func invalidate(groups: [String], origin: String?) {
-        tell(invalidGroups: groups, origin: origin)
+        for group in groups { announce(.group(group, origin: origin)) }
         invalidateHere(groups: groups, origin: origin)
     }
 
     /// The same in this daemon alone.
-    func invalidateHere(groups: [String], origin: String?) {
+    package func invalidateHere(groups: [String], origin: String?) {
         invalidate(groups.map { .group($0, origin: origin) }) { diskTier in
             diskTier.removeAll(inGroups: groups, origin: origin)
         }

@@ -9,7 +9,7 @@ import LarderUpstream
 
 /// The outcome of a load requested by an operator.
 package enum LoadOutcome: Sendable {
-    /// The stored response is up to date, or another daemon's is; the origin was not asked.
+    /// The stored response is up to date, or one that a stage has supplied; the origin was not asked.
     case upToDate(Variant)
     /// The origin validated the stored response.
     case validated(Variant)
@@ -83,7 +83,7 @@ private struct OperatorLoad {
             subject, resource: resource, head: head, configuration: configuration, version: version,
             validating: validating, completing: completing, context: context, network: network)
         load.bypassesBackoff = wish.bypassesBackoff
-        if onlyIfNeeded, load.isJoinable, completing == nil { load.sharing = .asks }
+        load.maySettle = onlyIfNeeded && load.isJoinable && completing == nil
         let joining = resource.memory.join(
             since: onlyIfNeeded ? snapshot : nil,
             // The origin is asked: a response that began before is not its answer.
@@ -113,7 +113,7 @@ extension ActiveLoad {
             guard case .answer(let answer) = event else { continue }
             switch answer {
             case .failed(let error): throw error
-            case .settled(let variant): return shared.remarks.isShared ? .upToDate(variant) : .validated(variant)
+            case .settled(let variant): return shared.remarks.supplier == nil ? .validated(variant) : .upToDate(variant)
             case .response(let response, _, let stored):
                 return .loaded(
                     response.status, length: try await shared.length(for: reader), isStored: stored != nil)

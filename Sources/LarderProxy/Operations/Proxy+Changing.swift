@@ -55,7 +55,7 @@ extension Proxy {
         let service = subject.service
         let policy = service.configuration(for: subject.uri, method: subject.method).policy
         let key = subject.key(in: .shared)
-        tell(invalid: subject.uri, of: service)
+        announce(.url(subject.uri, service))
         ownCaches(of: subject.uri, service)?.expire()
         let inMemory = registry.resource(for: key).map { markStale($0, service: service) } ?? 0
         let entity = EntityKey(
@@ -87,7 +87,7 @@ extension Proxy {
         let service = subject.service
         let configuration = service.configuration(for: subject.uri, method: subject.method)
         let key = subject.key(in: .shared)
-        if !keepsStored { tell(invalid: subject.uri, of: service) }
+        if !keepsStored { announce(.url(subject.uri, service)) }
         var count = registry.resource(for: key)?.memory.snapshot.variants.count ?? 0
         if let resource = registry.resource(for: key) { wipe(resource) }
         registry.forgetUnstored(for: key)

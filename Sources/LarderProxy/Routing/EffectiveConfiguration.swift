@@ -25,7 +25,7 @@ package final class EffectiveConfiguration: Sendable {
     /// may share the response.
     let sharesAuthorized: Bool
     /// Whether a program's mutators or decorators take part in requests.
-    let isProgrammed: Bool
+    package let isProgrammed: Bool
     /// How long a load goes on without clients; nil for to its end. Read for each load, as `streamEnds`: a copy of the
     /// whole configuration costs more than the load's other decisions.
     let abandonDelay: Duration?
@@ -38,7 +38,7 @@ package final class EffectiveConfiguration: Sendable {
     /// The rule by which listeners are told of content that changes; nil for none.
     package let changeRule: ChangeRule?
     /// Whether a stage of the pipeline has a cache of the program's own.
-    let hasOwnCaches: Bool
+    package let hasOwnCaches: Bool
     /// Whether redirects are followed for clients.
     let followsRedirects: Bool
     /// Whether links in content are mapped for clients of the gateway.

@@ -28,6 +28,8 @@ package final class RoutedService: Sendable {
     let denials: DenialRules?
     /// Limits the repetitions of requests to the origin.
     let retryBudget = RetryBudget()
+    /// The stages of the features that it uses.
+    let stages: Stages
     /// The values of variables used here. When one changes, another `RoutedService` replaces this one; requests that
     /// began with this one end with it (B-09).
     let variables: VariableValues
@@ -79,11 +81,12 @@ package final class RoutedService: Sendable {
     ///   - retryAfterLimit: how long an origin's `Retry-After` counts at most.
     ///   - invalidations: outlives reloads, as stored responses do.
     ///   - surrogateKey: the field with further groups.
+    ///   - stages: those of the features that it uses.
     package init(
         _ service: Service, number: UInt32, settings: ServiceSettings, targets: [FieldName],
         retryAfterLimit: Duration = .seconds(60), identities: IdentityDigest,
         invalidations: Invalidations = Invalidations(),
-        surrogateKey: SurrogateKey? = nil,
+        surrogateKey: SurrogateKey? = nil, stages: Stages = Stages(),
         variables: VariableValues = VariableValues(), tls: UpstreamTLS? = nil,
         parent: @escaping @Sendable (TargetURI) -> ParentAddress?
     ) {
@@ -114,6 +117,7 @@ package final class RoutedService: Sendable {
         self.identities = identities
         self.invalidations = invalidations
         self.surrogateKey = surrogateKey
+        self.stages = stages
         findParent = parent
         self.tls = tls
         base = service.baseURL
@@ -196,6 +200,22 @@ package final class RoutedService: Sendable {
         return own.isEmpty ? partition.ofNobody : partition
     }
 
+    /// True if the fields of a request alone say which partition is its user's.
+    package var isIdentifiedByFields: Bool { identity?.parts?.isEmpty == false && isKeyedByHead }
+
+    /// The identity that leads to a partition, if the fields of a request alone make it, and all credentials of the
+    /// request are part of it; else nil. It contains secrets.
+    ///
+    /// - Parameter partition: of the Resource, which must be that of this identity and of nothing else.
+    package func identity(of fields: Fields, in partition: Larder.Partition) -> [UInt8]? {
+        guard isIdentifiedByFields, configuredCredentials == nil, let identity,
+            identity.unnamedCredential(in: fields) == nil
+        else { return nil }
+        let octets = identity.octets(of: fields, client: nil)
+        guard !octets.isEmpty, identities.partition(of: octets) == partition else { return nil }
+        return octets
+    }
+
     /// The clients that may get the stored responses of a URL.
     package func privacy(for uri: TargetURI) -> ServicePrivacy {
         guard saysPrivacyByURL else { return settings.privacy }
@@ -276,7 +296,7 @@ package final class RoutedService: Sendable {
     }
 
     /// Whether requests to the origin may carry credentials that the client did not send.
-    func addsCredentials(to url: TargetURI, method: LarderHTTP.Method) -> Bool {
+    package func addsCredentials(to url: TargetURI, method: LarderHTTP.Method) -> Bool {
         configuration(for: url, method: method).policy.addsCredentials
     }
 

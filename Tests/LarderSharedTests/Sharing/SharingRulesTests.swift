@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
+import LarderProxy
 import LarderRules
 import LarderSettings
 import LarderShared
 import LarderStores
 import Testing
 
-@testable import LarderProxy
+@testable import LarderSharing
 
 @Suite("What is shared")
 struct SharingRulesTests {
@@ -25,13 +26,13 @@ struct SharingRulesTests {
         settings.key = Secret("key")
         let sharing = try #require(try Sharing(settings))
         let (now, later) = (Self.now, Self.now + .seconds(10))
-        #expect(!sharing.isOutdated(now, at: now))
-        sharing.forget(storedBefore: now + .seconds(86_400))
-        #expect(sharing.isOutdated(now + .seconds(3_600), at: now))
-        #expect(sharing.isOutdated(now + .seconds(-1), at: later))
-        #expect(!sharing.isOutdated(later, at: later))
-        sharing.forget(storedBefore: later)
-        #expect(sharing.isOutdated(now, at: later))
+        #expect(!sharing.floor.excludes(now, at: now))
+        sharing.floor.raise(to: now + .seconds(86_400))
+        #expect(sharing.floor.excludes(now + .seconds(3_600), at: now))
+        #expect(sharing.floor.excludes(now + .seconds(-1), at: later))
+        #expect(!sharing.floor.excludes(later, at: later))
+        sharing.floor.raise(to: later)
+        #expect(sharing.floor.excludes(now, at: later))
     }
 
     @Test(arguments: [

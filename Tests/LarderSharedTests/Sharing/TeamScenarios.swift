@@ -6,6 +6,7 @@ import LarderProxy
 import LarderRules
 import LarderScenarios
 import LarderSettings
+import LarderSharing
 import LarderTesting
 import Logging
 import Testing

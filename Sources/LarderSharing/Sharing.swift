@@ -2,10 +2,10 @@
 
 import LarderHTTP
 package import LarderIO
+import LarderProxy
 package import LarderSettings
 package import LarderShared
 import Logging
-import Synchronization
 
 /// This daemon's part in the shared tier, common to all loops.
 package final class Sharing: Sendable {
@@ -14,9 +14,8 @@ package final class Sharing: Sendable {
     private let engine: EngineSettings
     private let url: EngineURL
     private let log = Lock<LogAccess?>(nil)
-    /// Shared responses that were stored before are not used: an invalidation may have been missed. Nanoseconds since
-    /// the epoch.
-    private let floor = Atomic<Int64>(.min)
+    /// Shared responses that were stored before are not used.
+    let floor: StoredFloor
     private let troubled = Lock<[String: String]>([:])
     /// Where the log was obeyed up to; nil where nothing is on disk.
     private let file: PositionFile?
@@ -45,10 +44,9 @@ package final class Sharing: Sendable {
         rules = SharingRules(choice: settings.share, limit: Int64(settings.maxObject.bytes))
         state = SharedState(namespace: settings.namespace, secret: Array(key.reveal().utf8))
         self.file = file
-        if let place = file?.read() {
-            reached.withLock { $0.place = place.log }
-            floor.store(place.floor, ordering: .releasing)
-        }
+        let place = file?.read()
+        floor = StoredFloor(nanoseconds: place?.floor ?? .min)
+        if let place { reached.withLock { $0.place = place.log } }
     }
 
     /// A way to the engine from a loop.
@@ -88,7 +86,7 @@ package final class Sharing: Sendable {
     func detach() { log.withLock { $0.take() }?.close() }
 
     /// Has other daemons make this one's invalidations.
-    package func post(_ subject: LogMessage.Subject, at now: Int64) {
+    func post(_ subject: LogMessage.Subject, at now: Int64) {
         state.post(subject, at: now)
         log.withLock { $0 }?.send()
     }
@@ -116,7 +114,7 @@ package final class Sharing: Sendable {
                 guard let self else { return }
                 // The place of this instant: removals for later messages may not be committed.
                 let written = PositionFile.Place(
-                    log: self.place ?? place, floor: self.floor.load(ordering: .acquiring))
+                    log: self.place ?? place, floor: self.floor.nanoseconds)
                 if await isCommitted() { _ = try? await writers.run { file.write(written) } }
                 let next = self.reached.withLock { reached in
                     reached.isDue = false
@@ -126,16 +124,6 @@ package final class Sharing: Sendable {
                 self.reached(next, on: loop, writers: writers, isCommitted: isCommitted)
             }
         }
-    }
-
-    /// Shared responses stored before `now` are used no more.
-    func forget(storedBefore now: Timestamp) { floor.store(now.nanoseconds, ordering: .releasing) }
-
-    /// Whether a shared response must not be used. Where the clock has been put back since, all that was stored until
-    /// now counts as stored before, and nothing that is stored from now on.
-    func isOutdated(_ storedAt: Timestamp, at now: Timestamp) -> Bool {
-        let floor = floor.min(now.nanoseconds, ordering: .acquiringAndReleasing).newValue
-        return storedAt.nanoseconds < floor || storedAt > now
     }
 
     // MARK: Reporting

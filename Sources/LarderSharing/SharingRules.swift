@@ -3,6 +3,7 @@
 import Larder
 import LarderHTTP
 import LarderIO
+import LarderProxy
 import LarderRules
 import LarderSettings
 import LarderShared
@@ -16,27 +17,25 @@ struct SharingRules: Sendable {
     /// The detail in `Cache-Status` of a response that another daemon had stored.
     static let detail = "shared"
 
-    /// Whether responses of a service may be shared at all. Not where clients are told apart, and not where requests or
-    /// responses depend on this daemon's configuration.
-    func allows(_ service: RoutedService) -> Bool {
-        guard service.base != nil else { return choice != .services }
-        if service.sharesPartitions { return true }
-        return choice != .unclaimed && service.settings.privacy == .shared && !service.hasPartitions
-            && service.settings.declare == nil
+    /// Whether responses of a service may be shared, as far as its settings say. Not where clients are told apart, and
+    /// not where requests or responses depend on this daemon's configuration.
+    func mayAllow(_ settings: ServiceSettings, isUnclaimed: Bool) -> Bool {
+        if isUnclaimed { return choice != .services }
+        guard settings.declare == nil else { return false }
+        return settings.privacy == .partitioned
+            ? settings.sharesPartitions : choice != .unclaimed && settings.privacy == .shared
     }
 
-    /// The key of a Resource among daemons; nil for one that is not shared.
+    /// Whether responses of a service may be shared at all.
+    func allows(_ service: RoutedService) -> Bool {
+        guard mayAllow(service.settings, isUnclaimed: service.base == nil) else { return false }
+        if service.base == nil { return true }
+        return service.settings.privacy == .partitioned ? service.isIdentifiedByFields : !service.hasPartitions
+    }
+
+    /// The key among daemons of the Resource for a URL in its normal form; nil for one that is not shared.
     ///
     /// - Parameter fields: of the request, which identify its user.
-    func key(
-        of resource: Resource, at uri: TargetURI, for fields: Fields, _ service: RoutedService,
-        _ configuration: EffectiveConfiguration, _ state: SharedState
-    ) -> SharedKey? {
-        guard !resource.key.hasMark, resource.key.isFor(uri) else { return nil }
-        return key(of: uri, in: resource.partition, for: fields, service, configuration, state)
-    }
-
-    /// The same for a URL in its normal form.
     func key(
         of uri: TargetURI, in partition: Larder.Partition, for fields: Fields, _ service: RoutedService,
         _ configuration: EffectiveConfiguration, _ state: SharedState
@@ -49,7 +48,8 @@ struct SharingRules: Sendable {
         else { return nil }
         let key = SharingRules.key(of: uri, service)
         if partition == .shared { return key }
-        return service.sharedIdentity(of: fields, in: partition).map { state.own(key, of: $0) }
+        guard service.settings.privacy == .partitioned else { return nil }
+        return service.identity(of: fields, in: partition).map { state.own(key, of: $0) }
     }
 
     static func key(of uri: TargetURI, _ service: RoutedService) -> SharedKey {
@@ -151,24 +151,4 @@ struct SharedCandidate {
     let stored: StoredResponse
     /// How long this daemon may store it.
     let durability: StorabilityDecision.Durability
-}
-
-extension RoutedService {
-    /// Whether users' own parts of the cache are shared with other daemons.
-    var sharesPartitions: Bool {
-        settings.sharesPartitions && settings.privacy == .partitioned && settings.declare == nil
-            && identity?.parts?.isEmpty == false && isKeyedByHead
-    }
-
-    /// The identity of a request whose own part of the cache is shared so; nil where it is not. It contains secrets.
-    ///
-    /// - Parameter partition: of the Resource, which has to be that of this identity and of nothing else.
-    func sharedIdentity(of fields: Fields, in partition: Larder.Partition) -> [UInt8]? {
-        guard sharesPartitions, configuredCredentials == nil, let identity,
-            identity.unnamedCredential(in: fields) == nil
-        else { return nil }
-        let octets = identity.octets(of: fields, client: nil)
-        guard !octets.isEmpty, identities.partition(of: octets) == partition else { return nil }
-        return octets
-    }
 }

@@ -3,6 +3,7 @@
 import Larder
 import LarderHTTP
 import LarderIO
+import LarderProxy
 import LarderShared
 import Logging
 

@@ -2,6 +2,7 @@
 
 import Larder
 import LarderHTTP
+import LarderProxy
 import LarderRules
 import LarderShared
 
@@ -27,6 +28,52 @@ final class SharedTurn {
         let request: RequestHead?
         /// Whether the rules of a private cache hold for it.
         let isPrivate: Bool
+
+        /// A response that a load has stored.
+        ///
+        /// - Parameter isFirstHand: true if it is the answer to the load's own request.
+        init(_ stored: StoredResponse, of load: any StagedLoad, isFirstHand: Bool) {
+            self.stored = stored
+            origin = load.uri.origin
+            request = isFirstHand && !stored.isPartial ? load.soleRequest : nil
+            isPrivate = load.policy.role == .private
+        }
+
+        /// A response that a HEAD has freshened.
+        init(_ stored: StoredResponse, of lookup: any StagedLookup) {
+            self.stored = stored
+            origin = lookup.uri.origin
+            request = nil
+            isPrivate = lookup.policy.narrowed(for: lookup.head.fields).role == .private
+        }
+    }
+
+    /// Shares a response that this daemon has stored; of others it says that they are not shared.
+    static func hear(of response: StagedResponse) {
+        switch response {
+        case .begun(let load, let length):
+            guard let turn = load.states[SharedTurn.self], let length, length > turn.sharing.sharing.rules.limit else {
+                return
+            }
+            turn.giveNothing()
+        case .stored(let load, let stored, let chunks):
+            load.states[SharedTurn.self]?.give(Gift(stored, of: load, isFirstHand: true), chunks)
+        case .storedOnDisk(let load, let stored, let content):
+            load.states[SharedTurn.self]?.give(Gift(stored, of: load, isFirstHand: true)) {
+                await Source.open(content())
+            }
+        case .confirmed(let load, let variant):
+            guard let turn = load.states[SharedTurn.self] else { return }
+            if variant.rendition != nil { return turn.giveNothing() }
+            turn.give(Gift(variant.stored, of: load, isFirstHand: false), variant.content)
+        case .freshened(let lookup, let variant):
+            guard let sharing = lookup.loop.states[LoopSharing.self],
+                let look = lookup.states[SharedFinding.self]?.look, variant.rendition == nil,
+                variant.stored.standing == .asReceived
+            else { return }
+            SharedTurn(look, nil, sharing).give(Gift(variant.stored, of: lookup), variant.content)
+        case .unstored(let load): load.states[SharedTurn.self]?.giveNothing()
+        }
     }
 
     /// Content that is read as it is needed.
