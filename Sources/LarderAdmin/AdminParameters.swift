@@ -60,7 +60,7 @@ struct AdminParameters {
         return text
     }
 
-    /// Whether `name` has the second of two values; the first is the default.
+    /// True if `name` has the second of two values; the first is the default.
     func flag(_ name: String, of values: [String] = ["false", "true"]) throws(Problem) -> Bool {
         try choice(name, of: values, default: values[0]) == values[1]
     }

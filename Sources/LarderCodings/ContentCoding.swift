@@ -22,7 +22,7 @@ package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
     /// The name to send.
     package var token: String { rawValue }
 
-    /// A decoder for content that arrives in parts, with an output of at most `limit` octets.
+    /// A decoder for content that arrives in parts, with an output of at most `limit` bytes.
     package func decoder(limit: Int) throws(CodingError) -> ContentDecoder {
         try ContentDecoder(self, limit: limit)
     }
@@ -33,7 +33,7 @@ package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
         try ContentEncoder(self, level: level ?? library.defaultLevel)
     }
 
-    /// Decodes whole content to at most `limit` octets.
+    /// Decodes whole content to at most `limit` bytes.
     package func decode(_ octets: [UInt8], limit: Int) throws(CodingError) -> [UInt8] {
         let decoder = try decoder(limit: limit)
         var output: [UInt8] = []
@@ -77,7 +77,7 @@ package struct CodingError: Error, Hashable, Sendable, CustomStringConvertible {
         case truncated
         /// The content is not in that coding, or was damaged; in the library's words.
         case malformed(String)
-        /// Octets follow the end of the coded content.
+        /// Bytes follow the end of the coded content.
         case trailingOctets
         /// The output is longer than the limit.
         case tooLarge(limit: Int)

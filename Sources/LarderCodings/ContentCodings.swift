@@ -24,7 +24,7 @@ package struct ContentCodings: Hashable, Sendable {
     /// More codings than anybody applies are not undone: each step may take as long as the first.
     fileprivate static let limit = 4
 
-    /// Decodes whole content from all of them, to at most `limit` octets in each step.
+    /// Decodes whole content from all of them, to at most `limit` bytes in each step.
     ///
     /// - Throws: `TooManyContentCodings`, `UnknownContentCoding`, or a `CodingError`.
     package func decode(_ octets: [UInt8], limit: Int) throws -> [UInt8] {

@@ -6,14 +6,14 @@
 /// call throws it again. It belongs to one thread at a time.
 package final class ContentDecoder {
     package let coding: ContentCoding
-    /// The most octets of output. Work stops at the first one beyond.
+    /// The most bytes of output. Work stops at the first one beyond.
     package let limit: Int
-    /// Octets of output so far.
+    /// Bytes of output so far.
     package private(set) var produced = 0
     private let engine: any DecodingEngine
     private let room = Room()
     private var failure: CodingError?
-    /// Whether there was any octet to decode.
+    /// True if there was any byte to decode.
     private var hasBegun = false
 
     init(_ coding: ContentCoding, limit: Int) throws(CodingError) {
@@ -31,13 +31,13 @@ package final class ContentDecoder {
 
     /// How far a part was decoded.
     package struct Progress {
-        /// Octets of the part that were used.
+        /// Bytes of the part that were used.
         package var consumed: Int
-        /// Whether there is no more output to get from the part.
+        /// True if there is no more output to get from the part.
         package var isDone: Bool
     }
 
-    /// Decodes the beginning of a part, and stops soon after `count` octets of output. Pass it the rest next, which may
+    /// Decodes the beginning of a part, and stops soon after `count` bytes of output. Pass it the rest next, which may
     /// be empty, until it is done.
     package func decode(
         _ octets: UnsafeRawBufferPointer, untilOutputOf count: Int, into output: inout [UInt8]
@@ -47,7 +47,7 @@ package final class ContentDecoder {
         return progress
     }
 
-    /// Declares that there are no more parts. Throws when the coding does not end here. No octets at all are no content,
+    /// Declares that there are no more parts. Throws when the coding does not end here. No bytes at all are no content,
     /// whatever coding the response to a redirect or a HEAD names.
     package func finish() throws(CodingError) {
         if failure == nil, hasBegun, !engine.isAtEnd { failure = CodingError(coding, .truncated) }
@@ -62,7 +62,7 @@ package final class ContentDecoder {
         var isFull = true
         let before = produced
         while failure == nil, !rest.isEmpty || isFull, produced - before < enough {
-            // One octet of room beyond the limit tells content of exactly that length from longer content.
+            // One byte of room beyond the limit tells content of exactly that length from longer content.
             let target = room.first(min(Room.size - 1, limit - produced) + 1)
             let step = engine.step(rest, into: target)
             rest = UnsafeRawBufferPointer(rebasing: rest[step.consumed...])
@@ -91,7 +91,7 @@ struct CodingStep {
 protocol DecodingEngine: AnyObject {
     /// Consumes input and fills `room`, as far as either goes; makes progress whenever there is input.
     func step(_ input: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) -> CodingStep
-    /// Whether the coded content may end here.
+    /// True if the coded content may end here.
     var isAtEnd: Bool { get }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import CZlib
 
-/// The two formats in which zlib wraps deflated octets.
+/// The two formats in which zlib wraps deflated bytes.
 enum ZlibFormat {
     case gzip, deflate
 
@@ -71,13 +71,13 @@ final class ZlibDecoding: DecodingEngine {
         guard let first = input.first else { return drain(into: room) }
         switch place {
         case .beforeFirst:
-            // The method in the low half of a zlib header's first octet is always 8; deflated octets that begin like
+            // The method in the low half of a zlib header's first byte is always 8; deflated bytes that begin like
             // that are possible in theory, but no encoder writes them.
             if format == .deflate, first & 0x0F != 8 { stream.reset(window: -15) }
             place = .within
         case .within: break
         case .behind:
-            // A gzip file may have further members (RFC 1952 §2.2), which all begin with this octet.
+            // A gzip file may have further members (RFC 1952 §2.2), which all begin with this byte.
             guard format == .gzip, first == 0x1F else { return CodingStep(problem: .trailingOctets) }
             stream.reset(window: format.window)
             place = .within

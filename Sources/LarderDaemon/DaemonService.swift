@@ -20,7 +20,7 @@ public protocol DaemonService: Sendable {
     /// Everything else has the defaults of a configuration file, not those of `Configuration()`: the origin's word
     /// and heuristics for freshness (`expirationMode` is `heuristic`), and a day of `staleIfError`.
     ///
-    /// Clients get the output of the last stage: octets, text, `JSONValue`, or a type of your own that is
+    /// Clients get the output of the last stage: bytes, text, `JSONValue`, or a type of your own that is
     /// `WireEncodable`. There is no standard transformer unless you add it, as in `$0.pipeline.add(.json)`.
     ///
     /// Keep `service`: its resources are those that the daemon's clients are served from, so loads, observers and changes

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Base64 as in credentials and PEM (RFC 4648 §4): whole groups only, and no bits set that nothing uses, so that octets have one
+/// Base64 as in credentials and PEM (RFC 4648 §4): whole groups only, and no bits set that nothing uses, so that bytes have one
 /// spelling.
 package enum Base64Text {
     package static func decoded(_ text: some StringProtocol) -> [UInt8]? { decoded(octets: Array(text.utf8)) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Octets in another's memory, as long as that lasts, with each access checked: for readers that have to keep where they
+/// Bytes in another's memory, as long as that lasts, with each access checked: for readers that have to keep where they
 /// are, which a `RawSpan` cannot do yet. A mistake ends the process instead of reading what belongs to another client.
 ///
 /// Public, as calls of it are to be compiled into other modules.
@@ -8,7 +8,7 @@
 public struct CheckedOctets: RandomAccessCollection {
     @usableFromInline let octets: UnsafeRawBufferPointer
 
-    /// Refers to octets, which must stay in place until the last use of this.
+    /// Refers to bytes, which must stay in place until the last use of this.
     @inlinable @inline(__always)
     public init(_ octets: UnsafeRawBufferPointer) { self.octets = octets }
 
@@ -25,7 +25,7 @@ public struct CheckedOctets: RandomAccessCollection {
         return octets[position]
     }
 
-    /// The octets of a range, counted from its beginning.
+    /// The bytes of a range, counted from its beginning.
     @inlinable @inline(__always)
     public func part(_ range: Range<Int>) -> CheckedOctets {
         // Holds: as above.
@@ -33,7 +33,7 @@ public struct CheckedOctets: RandomAccessCollection {
         return CheckedOctets(UnsafeRawBufferPointer(rebasing: octets[range]))
     }
 
-    /// The same octets without checks, for those who read them as a collection.
+    /// The same bytes without checks, for those who read them as a collection.
     @inlinable @inline(__always)
     public var unchecked: UnsafeRawBufferPointer { octets }
 

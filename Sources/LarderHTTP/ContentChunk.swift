@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A run of content octets that is filled once and then only read, so that any number of clients, the store and
+/// A run of content bytes that is filled once and then only read, so that any number of clients, the store and
 /// the pipeline share it without copying.
 public final class ContentChunk: Sendable {
-    /// The octets. Valid as long as the chunk lives.
+    /// The bytes. Valid as long as the chunk lives.
     // nonisolated(unsafe): only read once the chunk has left the function that made it.
     package nonisolated(unsafe) let base: UnsafeMutableRawPointer
-    /// Octets.
+    /// Bytes.
     public let count: Int
 
-    /// Makes a chunk of `count` octets, which `fill` writes.
+    /// Makes a chunk of `count` bytes, which `fill` writes.
     package init(count: Int, fill: (UnsafeMutableRawBufferPointer) -> Void) {
         base = .allocate(byteCount: max(count, 1), alignment: 16)
         self.count = count
         fill(UnsafeMutableRawBufferPointer(start: base, count: count))
     }
 
-    /// Makes a chunk of the first `count` octets of `memory`, which it takes over: nobody else uses it from now on,
+    /// Makes a chunk of the first `count` bytes of `memory`, which it takes over: nobody else uses it from now on,
     /// and it was allocated with an alignment of at most 16.
     package init(adopting memory: UnsafeMutableRawPointer, count: Int) {
         base = memory
@@ -28,7 +28,7 @@ public final class ContentChunk: Sendable {
         self.init(count: bytes.count) { $0.copyMemory(from: bytes) }
     }
 
-    /// Makes a chunk of these octets.
+    /// Makes a chunk of these bytes.
     public convenience init(_ bytes: some Sequence<UInt8>) {
         let array = Array(bytes)
         self.init(count: array.count) { $0.copyBytes(from: array) }
@@ -36,12 +36,12 @@ public final class ContentChunk: Sendable {
 
     deinit { base.deallocate() }
 
-    /// The octets from `offset` on, as a chunk of their own.
+    /// The bytes from `offset` on, as a chunk of their own.
     package func suffix(from offset: Int) -> ContentChunk {
         withBytes { ContentChunk(copying: UnsafeRawBufferPointer(rebasing: $0[offset...])) }
     }
 
-    /// Up to `count` octets from `offset` of the content that `chunks` are together, sharing whole chunks; nil when
+    /// Up to `count` bytes from `offset` of the content that `chunks` are together, sharing whole chunks; nil when
     /// there are none.
     package static func slice(of chunks: [ContentChunk], from offset: Int64, count: Int) -> [ContentChunk]? {
         var result: [ContentChunk] = []
@@ -106,7 +106,7 @@ public final class ContentChunk: Sendable {
 
     package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
 
-    /// Calls `body` with the octets.
+    /// Calls `body` with the bytes.
     public func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try withExtendedLifetime(self) { try body(bytes) }
     }
@@ -117,7 +117,7 @@ extension [ContentChunk] {
     private static var shortest: Int { 2 << 10 }
 
     /// Appends content that is collected. Short pieces are put together, as each takes memory of its own: however small
-    /// the pieces are that a peer sends, all take little more than their octets.
+    /// the pieces are that a peer sends, all take little more than their bytes.
     package mutating func collect(_ chunk: ContentChunk) {
         guard let last, last.count + chunk.count <= Self.shortest else { return append(chunk) }
         self[count - 1] = last.joined(with: chunk)

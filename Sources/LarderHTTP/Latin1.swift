@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Field values are octets (RFC 9110 §5.5); as text, each of them is one character (ISO-8859-1), and becomes the same
-/// octet again.
+/// Field values are bytes (RFC 9110 §5.5); as text, each of them is one character (ISO-8859-1), and becomes the same
+/// byte again.
 extension String {
     package init(latin1 octets: some Collection<UInt8>) {
         if octets.allSatisfy({ $0 < 0x80 }) {

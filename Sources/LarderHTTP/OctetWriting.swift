@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Appending text to a buffer as octets, without making Strings: used to write heads.
+/// Appending text to a buffer as bytes, without making Strings: used to write heads.
 extension [UInt8] {
     /// Appends a string literal as UTF-8.
     @inlinable
@@ -15,16 +15,16 @@ extension [UInt8] {
         if isAppended == nil { append(contentsOf: text.utf8) }
     }
 
-    /// Appends octets, in one piece.
+    /// Appends bytes, in one piece.
     @inlinable
     package mutating func append(_ octets: UnsafeRawBufferPointer) {
         octets.withMemoryRebound(to: UInt8.self) { append(contentsOf: $0) }
     }
 
-    /// Appends octets, in one piece.
+    /// Appends bytes, in one piece.
     package mutating func append(_ octets: RawSpan) { octets.withUnsafeBytes { append($0) } }
 
-    /// Appends octets as they are written in a string of JSON, without its quotation marks.
+    /// Appends bytes as they are written in a string of JSON, without its quotation marks.
     @inlinable
     package mutating func append(jsonEscaping octets: some Sequence<UInt8>) {
         for octet in octets {

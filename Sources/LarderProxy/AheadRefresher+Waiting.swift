@@ -76,7 +76,7 @@ extension AheadRefresher {
         wake(on: context)
     }
 
-    /// Whether it is clear at once that nothing is done about it: nobody has asked for it since it came.
+    /// True if it is clear at once that nothing is done about it: nobody has asked for it since it came.
     private func isForgotten(_ entry: AheadQueue.Entry, on context: LoopContext) -> Bool {
         guard entry.vouched != nil,
             let service = context.configuration.router.table.numbered(entry.target.key.serviceNumber),

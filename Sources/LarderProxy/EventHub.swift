@@ -57,7 +57,7 @@ package final class EventHub: Sendable {
         }.sorted { $0.url < $1.url }
     }
 
-    /// Whether someone observes this resource: by its URL, or by a pattern that selects it.
+    /// True if someone observes this resource: by its URL, or by a pattern that selects it.
     func isWatched(_ resource: Resource) -> Bool {
         if resource.memory.isObserved { return true }
         let selective = state.withLock { $0.broad.filter(\.subject.isSelective) }
@@ -188,7 +188,7 @@ package final class EventHub: Sendable {
 final class EventMailbox: Sendable {
     struct Content: Sendable {
         var items: [(topic: Int, item: EventItem)] = []
-        /// Whether events were dropped: every stream of the loop needs a snapshot.
+        /// True if events were dropped: every stream of the loop needs a snapshot.
         var hasGap = false
     }
 

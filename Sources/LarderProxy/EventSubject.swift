@@ -8,12 +8,12 @@ package struct EventSubject: Sendable {
     package let key: Key
     package let scope: Scope
     package let text: any EventText
-    /// Whether it selects resources, so that its observers mean each of them: a stream about everything does not.
+    /// True if it selects resources, so that its observers mean each of them: a stream about everything does not.
     package var isSelective = false
     /// Which exchanges are reported as well; nil for none.
     package var requests: (@Sendable (RequestNote) -> Bool)?
 
-    /// Streams with equal keys have the same subject and get the same octets. All that tells subjects apart is in it,
+    /// Streams with equal keys have the same subject and get the same bytes. All that tells subjects apart is in it,
     /// each part for itself: clients choose patterns, and a pattern may have any characters.
     package struct Key: Hashable, Sendable {
         package enum Selection: Hashable, Sendable {
@@ -23,7 +23,7 @@ package struct EventSubject: Sendable {
         }
 
         package let selection: Selection
-        /// Whether small contents are included.
+        /// True if small contents are included.
         package let hasContent: Bool
         /// Which exchanges are reported as well, in the words of the request.
         package let requests: String
@@ -71,7 +71,7 @@ struct EventKey: Hashable, Sendable {
     var url: String
 }
 
-/// Formats events: whole events of a stream (HTML, Server-sent events), as octets.
+/// Formats events: whole events of a stream (HTML, Server-sent events), as bytes.
 package protocol EventText: Sendable {
     func event(_ change: ResourceChange, withContent: Bool, now: Timestamp) -> [UInt8]
 
@@ -124,7 +124,7 @@ struct EventItem: Sendable {
     /// The load whose progress this is: earlier reports of it need not be sent any more.
     var progressOf: ObjectIdentifier?
 
-    /// The same event without octets, to keep its position.
+    /// The same event without bytes, to keep its position.
     var silent: EventItem { EventItem(number: number, key: key, sequence: sequence, octets: ContentChunk([])) }
     var isSilent: Bool { octets.count == 0 }
 }

@@ -26,7 +26,7 @@ final class LoadTicker {
         let load: LoopLoad
         let listed: ActiveLoad
         let beganAt: Int64
-        /// Whether a program looks at its Resource.
+        /// True if a program looks at its Resource.
         let isFollowed: Bool
         /// Set at the first tick.
         var told: Told?

@@ -13,7 +13,7 @@ extension LoopContext {
         proxy.configuration(orKnown: configuration).router.table.numbered(service.number)
     }
 
-    /// Whether a service speaks for another user by now than when `service` was its configuration: responses got with the
+    /// True if a service speaks for another user by now than when `service` was its configuration: responses got with the
     /// former credentials are not stored any more.
     func hasOtherCredentials(than service: RoutedService) -> Bool {
         current(service).map { $0.ownCredentials != service.ownCredentials } ?? false

@@ -144,10 +144,10 @@ extension LoopContext {
     /// The largest content that the store accepts.
     var storedObjectLimit: Int64 { diskTier?.maxObject ?? 0 }
 
-    /// Whether content of `length` octets, or of unknown length, is kept in memory at first.
+    /// True if content of `length` bytes, or of unknown length, is kept in memory at first.
     func keepsInMemory(_ length: Int64?) -> Bool { (length ?? 0) <= Int64(memoryObjectLimit) }
 
-    /// Whether content of `length` octets can be stored at all.
+    /// True if content of `length` bytes can be stored at all.
     func mayKeep(_ length: Int64?) -> Bool {
         keepsInMemory(length) || (length ?? 0) <= storedObjectLimit
     }

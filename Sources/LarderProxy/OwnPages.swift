@@ -11,7 +11,7 @@ package protocol OwnPages: Sendable {
     /// Takes the content of a request as it comes; nil for all but those with content of any length.
     func intake(of request: OwnRequest, _ proxy: Proxy) -> (any OwnIntake)?
 
-    /// Whether the request is only for users, where there are any.
+    /// True if the request is only for users, where there are any.
     func isForUsers(_ request: OwnRequest, _ proxy: Proxy) -> Bool
 }
 
@@ -29,7 +29,7 @@ package protocol OwnIntake: AnyObject, Sendable {
 
 /// Content that is made while it is sent. One exchange calls it, on its loop, one call after another.
 package protocol OwnContent: AnyObject, Sendable {
-    /// The next octets, at least one; nil at the end. An error ends the connection.
+    /// The next bytes, at least one; nil at the end. An error ends the connection.
     func next() async throws -> ContentChunk?
 }
 
@@ -48,11 +48,11 @@ package struct OwnRequest: Sendable {
     package var isOverSocket: Bool
     /// The address the client connected to, as the host of a URI, where that is a listener of the admin surface alone.
     package var adminHost: String?
-    /// Whether the client is on this machine.
+    /// True if the client is on this machine.
     package var isLoopback: Bool
-    /// Whether it came over TLS.
+    /// True if it came over TLS.
     package var isSecure = false
-    /// Whether it came over the socket on which every user of this machine may open lanes.
+    /// True if it came over the socket on which every user of this machine may open lanes.
     package var isForLanes = false
     /// The user of the client, over a Unix socket.
     package var user: UInt32?

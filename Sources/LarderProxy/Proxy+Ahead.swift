@@ -25,7 +25,7 @@ extension Proxy {
 }
 
 extension RoutedService {
-    /// Whether some of its resources are refreshed at set times.
+    /// True if some of its resources are refreshed at set times.
     var hasSchedule: Bool { settings.configure.contains { $0.refreshAhead?.isScheduled == true } }
 }
 

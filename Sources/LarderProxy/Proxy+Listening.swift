@@ -68,7 +68,7 @@ extension Proxy {
             ])
     }
 
-    /// Whether `address` is the IPv6 half of `localhost`, whose IPv4 half has a listener as well.
+    /// True if `address` is the IPv6 half of `localhost`, whose IPv4 half has a listener as well.
     private func isSpare(_ address: SocketAddress, in all: [SocketAddress]) -> Bool {
         address == .loopbackIPv6(port: address.port) && all.contains(.loopback(port: address.port))
     }

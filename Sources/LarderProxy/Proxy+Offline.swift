@@ -23,12 +23,12 @@ extension Proxy {
             metadata: ["mode": "\(mode?.rawValue ?? "configured")", "service": "\(service ?? "all")"])
     }
 
-    /// Whether a URI's origin fails, or no origin can be reached.
+    /// True if a URI's origin fails, or no origin can be reached.
     package func isOutOfReach(_ uri: TargetURI, _ service: RoutedService) -> Bool {
         origins.isOutOfReach(Origin(uri), parent: service.parent(uri), tls: service.tls(for: uri))
     }
 
-    /// Whether a request of Larder's own to an unreachable origin would be sent as a probe.
+    /// True if a request of Larder's own to an unreachable origin would be sent as a probe.
     func isProbeDue(_ uri: TargetURI, _ service: RoutedService) -> Bool {
         origins.isProbeDue(
             Origin(uri), parent: service.parent(uri), tls: service.tls(for: uri), now: time.monotonic())
@@ -99,7 +99,7 @@ struct NearestURLs: Sendable {
         let shared = sharedSegments(octets)
         if found.count == limit, let last = found.last, shared.count < last.shared { return }
         guard !found.contains(where: { $0.url == url }) else { return }
-        // The part after the common prefix; a long one is not worth comparing octet by octet.
+        // The part after the common prefix; a long one is not worth comparing byte by byte.
         let (rest, other) = (wanted.dropFirst(shared.offset).prefix(128), octets.dropFirst(shared.offset).prefix(128))
         let new = Found(url: url, shared: shared.count, distance: Nearest.distance(Array(rest), Array(other)))
         let place =

@@ -268,7 +268,7 @@ package final class Proxy: Sendable {
         Task { await forgetFormerConfiguration() }
     }
 
-    /// Whether it has been asked to end.
+    /// True if it has been asked to end.
     package var isDraining: Bool { state.withLock { $0.phase == .draining } }
 
     /// Stops accepting, lets running exchanges end within `timeouts.drain`, then ends the loops.

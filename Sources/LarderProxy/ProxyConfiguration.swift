@@ -64,13 +64,13 @@ package final class ProxyConfiguration: Sendable {
     /// `Via` in a request to the origin of `uri`.
     func via(to uri: TargetURI) -> String { "1.1 \(pseudonym.name(for: uri.origin))" }
 
-    /// Whether a connection whose requests are all of one client may go on.
+    /// True if a connection whose requests are all of one client may go on.
     func admits(_ principal: Principal?) -> Bool {
         guard let users, let principal else { return true }
         return users.admits(principal)
     }
 
-    /// Whether a client at `address` is served: on this machine always, elsewhere if the access list contains it.
+    /// True if a client at `address` is served: on this machine always, elsewhere if the access list contains it.
     func allows(_ address: SocketAddress) -> Bool {
         address.isLoopback || settings.access.allow.contains { $0.contains(address) }
     }

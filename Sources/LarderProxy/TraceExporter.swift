@@ -21,7 +21,7 @@ package final class TraceExporter: Sendable {
     private struct State {
         var spans: [Span] = []
         var counts = Counts()
-        /// Whether a loop sends, or will.
+        /// True if a loop sends, or will.
         var isScheduled = false
         /// The end of the time in which failures are not logged, in monotonic nanoseconds.
         var silentUntil = Int64.min

@@ -14,7 +14,7 @@ final class Tracer {
     /// Of 2⁶⁴ requests without a trace, how many begin one; nil for all.
     private let share: UInt64?
     private var random = UInt64.random(in: 1 ... .max)
-    /// Whether the next request without a trace begins one, once that has been decided.
+    /// True if the next request without a trace begins one, once that has been decided.
     private var decision: Bool?
 
     init?(_ configuration: ProxyConfiguration, _ context: LoopContext) {
@@ -27,7 +27,7 @@ final class Tracer {
 
     // MARK: Sampling
 
-    /// Whether the next request without a trace begins one; the same until `decided`.
+    /// True if the next request without a trace begins one; the same until `decided`.
     func begins() -> Bool {
         if let decision { return decision }
         let begins = draw()

@@ -49,7 +49,7 @@ package struct Settings: Sendable {
         package var socketMode = FileMode(0o600)
         /// The group of the socket; nil for the daemon's own.
         package var socketGroup: String?
-        /// Whether all users of this machine may open lanes, over a second socket.
+        /// True if all users of this machine may open lanes, over a second socket.
         package var lanes = true
         /// TCP addresses for the admin surface alone.
         package var listen: [SocketAddress] = []
@@ -76,7 +76,7 @@ package struct Settings: Sendable {
     }
 
     package struct Timeouts: Sendable {
-        /// From the first octet of a request head to its last.
+        /// From the first byte of a request head to its last.
         package var head = Duration.seconds(15)
         /// A client connection between requests.
         package var idle = Duration.seconds(75)
@@ -113,19 +113,19 @@ package struct Settings: Sendable {
         package var clientRequests: Int?
         /// Connections beyond `connections` for operators and supervisors.
         package var reservedConnections = 32
-        /// Octets of a message head: start line and header section.
+        /// Bytes of a message head: start line and header section.
         package var headSize = ByteCount.kibibytes(64)
         /// Field lines in a header or trailer section.
         package var fieldLines = 200
-        /// Octets of a request target.
+        /// Bytes of a request target.
         package var targetLength = ByteCount.kibibytes(16)
         /// Connections to one origin, in use and idle.
         package var upstreamConnections = 256
         /// Tunnels open at once, over all loops.
         package var tunnels = 1_000
-        /// The limit on octets of content for transformers, and on their output.
+        /// The limit on bytes of content for transformers, and on their output.
         package var transformedContent = ByteCount.mebibytes(16)
-        /// Octets of content that is collected for transformers at one time, over all loops.
+        /// Bytes of content that is collected for transformers at one time, over all loops.
         package var transforming = ByteCount.mebibytes(256)
 
         package init() {}
@@ -138,7 +138,7 @@ package struct Settings: Sendable {
 
     package struct Log: Sendable {
         package var level = Logger.Level.info
-        /// Whether each exchange is logged.
+        /// True if each exchange is logged.
         package var access = false
         package var format = LogFormat.text
         /// The format of these lines.
@@ -161,7 +161,7 @@ package struct Settings: Sendable {
     package struct Upstream: Sendable {
         /// PEM certificates trusted beside the system's.
         package var caFile: String?
-        /// Whether the system's trusted authorities are trusted.
+        /// True if the system's trusted authorities are trusted.
         package var systemTrust = true
         /// The proxy through which origins are reached where a service names none.
         package var parent = ParentProxy.environment
@@ -185,7 +185,7 @@ package struct Settings: Sendable {
     package struct Tunnels: Sendable {
         /// Ports that CONNECT may name. Loopback clients reach loopback hosts on all ports from 1024 besides.
         package var ports = [PortRange(443)]
-        /// Whether CONNECT leads to this machine.
+        /// True if CONNECT leads to this machine.
         package var loopback = true
     }
 
@@ -194,7 +194,7 @@ package struct Settings: Sendable {
         package var hosts: [HostPattern] = []
         /// Hosts that are never intercepted.
         package var except: [HostPattern] = []
-        /// Whether the hosts of https services are intercepted, once there is a local authority.
+        /// True if the hosts of https services are intercepted, once there is a local authority.
         package var services = false
         /// How long connections of a client that does not trust the local authority are tunnelled; 0 disables this.
         package var retreat = Duration.seconds(3_600)
@@ -224,12 +224,12 @@ package struct Settings: Sendable {
     }
 
     package struct Forward: Sendable {
-        /// Whether requests in absolute-form may name any host, or only those of services.
+        /// True if requests in absolute-form may name any host, or only those of services.
         package var anyHost = true
     }
 
     package struct Gateway: Sendable {
-        /// Whether loopback clients may name any host as `/https/<host>/…` and `/http/<host>/…`.
+        /// True if loopback clients may name any host as `/https/<host>/…` and `/http/<host>/…`.
         package var anyHost = true
         /// Names accepted in gateway requests, besides loopback names and our own addresses.
         package var hosts: [HostPattern] = []
@@ -237,7 +237,7 @@ package struct Settings: Sendable {
 }
 
 extension Settings {
-    /// Whether an IPv4 address has a listener of its own at `port`, to which `[::]` leaves IPv4 there.
+    /// True if an IPv4 address has a listener of its own at `port`, to which `[::]` leaves IPv4 there.
     package func listensOnIPv4(port: UInt16) -> Bool {
         // The system's choices differ from one another.
         port != 0

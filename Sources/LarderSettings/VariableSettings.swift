@@ -19,7 +19,7 @@ package struct VariableSettings: Sendable {
         return value != nil ? "value" : "none"
     }
 
-    /// Whether a value is valid: it is used in fields.
+    /// True if a value is valid: it is used in fields.
     package static func isUsable(_ text: String) -> Bool {
         (1...8_192).contains(text.utf8.count)
             && text.utf8.allSatisfy { (0x20...0x7E).contains($0) || $0 == 0x09 }

@@ -12,7 +12,7 @@ final class LoopSharing {
     let sharing: Sharing
     let tier: SharedTier
     private let loop: EventLoop
-    /// Octets that wait to be written, or are being written.
+    /// Bytes that wait to be written, or are being written.
     private var waiting = 0
     private var jobs: [() async -> Void] = []
     private var writers = 0
@@ -39,7 +39,7 @@ final class LoopSharing {
 
     func close() { tier.close() }
 
-    /// Whether the last response was not stored, as the next one will not be either.
+    /// True if the last response was not stored, as the next one will not be either.
     func isUsuallyUnstored(_ memory: ResourceMemory, at now: Timestamp) -> Bool {
         guard let last = memory.unstored, !last.status.isError else { return false }
         return now - last.at < LoopSharing.unsharedPeriod

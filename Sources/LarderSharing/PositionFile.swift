@@ -13,7 +13,7 @@ package struct PositionFile: Sendable {
     }
 
     static let name = "shared.position"
-    /// Octets: more than of all senders that are remembered.
+    /// Bytes: more than of all senders that are remembered.
     private static let limit = 1 << 20
     private let path: String
 

@@ -11,9 +11,9 @@ import LarderShared
 final class SharedFinding {
     /// The responses found.
     let look: SharedLook?
-    /// Whether there was no answer in time: it is not waited for twice.
+    /// True if there was no answer in time: it is not waited for twice.
     var isSilent: Bool { look == nil }
-    /// Whether the content of a found response did not come: it is not waited for twice either.
+    /// True if the content of a found response did not come: it is not waited for twice either.
     let isLost: Bool
 
     init(_ look: SharedLook?, isLost: Bool = false) {
@@ -95,7 +95,7 @@ struct SharedAsking {
     private let sharing: LoopSharing
     /// The look-up of the client's exchange; nil without one.
     private let found: SharedFinding?
-    /// Whether the content of what was found did not come: it is not waited for twice.
+    /// True if the content of what was found did not come: it is not waited for twice.
     private var isLost: Bool
 
     init(_ load: any StagedLoad, _ sharing: LoopSharing) {
@@ -133,7 +133,7 @@ struct SharedAsking {
         return nil
     }
 
-    /// Whether the client wants more than any response that is fresh: it does not wait for another daemon's.
+    /// True if the client wants more than any response that is fresh: it does not wait for another daemon's.
     private var asksOrigin: Bool {
         let wishes = CacheControl.Request(load.head.fields)
         return wishes.noCache || wishes.noStore || wishes.maxAge != nil || wishes.minFresh != nil

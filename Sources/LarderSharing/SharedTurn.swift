@@ -26,7 +26,7 @@ final class SharedTurn {
         /// The client's request that it is the answer to; nil where it is made of the answers to several, or credentials
         /// of the configuration were added.
         let request: RequestHead?
-        /// Whether the rules of a private cache hold for it.
+        /// True if the rules of a private cache hold for it.
         let isPrivate: Bool
 
         /// A response that a load has stored.
@@ -79,7 +79,7 @@ final class SharedTurn {
     /// Content that is read as it is needed.
     struct Source {
         let length: Int64
-        /// Exactly so many octets from an offset on; nil when they cannot be read.
+        /// Exactly so many bytes from an offset on; nil when they cannot be read.
         let read: (_ offset: Int64, _ count: Int) async -> [UInt8]?
     }
 
@@ -106,7 +106,7 @@ final class SharedTurn {
 
     /// - Parameters:
     ///   - length: as far as it is known.
-    ///   - octets: of memory that `place` needs.
+    ///   - bytes: of memory that `place` needs.
     ///   - place: puts content into the engine, but for the pieces that it returns; nil when that is impossible.
     private func give(
         _ gift: Gift, length: Int64, octets: Int,

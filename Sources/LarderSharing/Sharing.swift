@@ -23,7 +23,7 @@ package final class Sharing: Sendable {
 
     private struct Reached {
         var place: LogPlace?
-        /// Whether the file will be written.
+        /// True if the file will be written.
         var isDue = false
     }
 
@@ -132,7 +132,7 @@ package final class Sharing: Sendable {
     package struct Report: Sendable {
         package let url: String
         package let namespace: String
-        /// Whether invalidations of others are heard of, without which the tier is not asked.
+        /// True if invalidations of others are heard of, without which the tier is not asked.
         package let isFollowed: Bool
         /// The engine's error message; nil when nothing fails.
         package let trouble: String?

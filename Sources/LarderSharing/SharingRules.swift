@@ -11,13 +11,13 @@ import LarderShared
 /// The rules for sharing with other daemons, as functions of values.
 struct SharingRules: Sendable {
     let choice: SharedCacheChoice
-    /// Octets of content.
+    /// Bytes of content.
     let limit: Int64
 
     /// The detail in `Cache-Status` of a response that another daemon had stored.
     static let detail = "shared"
 
-    /// Whether responses of a service may be shared, as far as its settings say. Not where clients are told apart, and
+    /// True if responses of a service may be shared, as far as its settings say. Not where clients are told apart, and
     /// not where requests or responses depend on this daemon's configuration.
     func mayAllow(_ settings: ServiceSettings, isUnclaimed: Bool) -> Bool {
         if isUnclaimed { return choice != .services }
@@ -26,7 +26,7 @@ struct SharingRules: Sendable {
             ? settings.sharesPartitions : choice != .unclaimed && settings.privacy == .shared
     }
 
-    /// Whether responses of a service may be shared at all.
+    /// True if responses of a service may be shared at all.
     func allows(_ service: RoutedService) -> Bool {
         guard mayAllow(service.settings, isUnclaimed: service.base == nil) else { return false }
         if service.base == nil { return true }
@@ -56,24 +56,24 @@ struct SharingRules: Sendable {
         SharedKey(service: service.name, base: service.base?.string ?? "", url: Array(uri.string.utf8))
     }
 
-    /// Whether a URL contains a credential, by the names of its parameters or as user information: neither its
+    /// True if a URL contains a credential, by the names of its parameters or as user information: neither its
     /// responses nor the URL itself leaves this daemon.
     static func hasSecret(_ uri: TargetURI) -> Bool { SecretText.scrubbed(url: uri.string) != uri.string }
 
-    /// Whether a URL means another place on each machine.
+    /// True if a URL means another place on each machine.
     static func isOwn(_ uri: TargetURI) -> Bool {
         if Router.isLoopbackName(uri.host) { return true }
         guard let address = SocketAddress(host: uri.host, port: 0) else { return false }
         return address.isLoopback || address.isUnspecified || address.isLinkLocal
     }
 
-    /// Whether a request may wait for another daemon's: one that anybody could have sent, so that the response is
+    /// True if a request may wait for another daemon's: one that anybody could have sent, so that the response is
     /// everybody's.
     static func mayWait(_ head: RequestHead, policy: CachePolicy) -> Bool {
         head.method == .get && !Credentials.areIn(head.fields) && policy.personalField(of: head.fields) == nil
     }
 
-    /// Whether a stored response may be given to others.
+    /// True if a stored response may be given to others.
     ///
     /// - Parameters:
     ///   - request: the client's that it is the answer to; nil where it is made of the answers to several, or credentials
@@ -90,12 +90,12 @@ struct SharingRules: Sendable {
             && (isOwn || !SharingRules.neededCredentials(stored) || SharingRules.isForAll(stored, despite: request))
     }
 
-    /// Whether the origin saw credentials, so that its answer may be for their owners only.
+    /// True if the origin saw credentials, so that its answer may be for their owners only.
     private static func neededCredentials(_ stored: StoredResponse) -> Bool {
         !stored.traces.isDisjoint(with: [.anyCredential, .authorization]) || stored.facts.isPersonal
     }
 
-    /// Whether the answer to a request with `Authorization`, and no other credential, is for all caches (RFC 9111 §3.5).
+    /// True if the answer to a request with `Authorization`, and no other credential, is for all caches (RFC 9111 §3.5).
     private static func isForAll(_ stored: StoredResponse, despite request: RequestHead?) -> Bool {
         guard let request else { return false }
         return stored.facts.allowsAuthorized && Credentials.all(in: request.fields) == [.authorization]
@@ -106,7 +106,7 @@ struct SharingRules: Sendable {
         look.entities.compactMap { candidate($0, at: uri, isOwn: !look.key.owner.isEmpty, policy: policy) }
     }
 
-    /// Whether a head is one that a daemon writes: of a response to GET, and of as many octets as there are. Fields of
+    /// True if a head is one that a daemon writes: of a response to GET, and of as many bytes as there are. Fields of
     /// the connection are left out wherever a stored response is read, and cookies by a shared cache.
     private static func isPlausible(_ stored: StoredResponse) -> Bool {
         // A private cache would keep cookies, but they are not shared.

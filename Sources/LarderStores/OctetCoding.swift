@@ -2,11 +2,11 @@
 
 package import LarderHTTP
 
-/// Octets with length prefixes, big-endian.
+/// Bytes with length prefixes, big-endian.
 package struct OctetWriter {
     package private(set) var octets: [UInt8] = []
 
-    /// - Parameter room: the expected length in octets.
+    /// - Parameter room: the expected length in bytes.
     package init(room: Int = 0) { octets.reserveCapacity(room) }
 
     /// The encoded length of fields.
@@ -32,7 +32,7 @@ package struct OctetWriter {
         withUnsafeBytes(of: integer.bigEndian) { octets.append(contentsOf: $0) }
     }
 
-    /// The last octets, without their length.
+    /// The last bytes, without their length.
     package mutating func append(rest: [UInt8]) { octets.append(contentsOf: rest) }
 
     package mutating func append(run: UnsafeRawBufferPointer) {
@@ -61,7 +61,7 @@ package struct OctetWriter {
     }
 }
 
-/// Reads the output of `OctetWriter`; every step returns nil when the octets do not match.
+/// Reads the output of `OctetWriter`; every step returns nil when the bytes do not match.
 package struct OctetReader {
     private let octets: [UInt8]
     private var position = 0
@@ -79,7 +79,7 @@ package struct OctetReader {
 
     package mutating func mark() -> UInt64? { integer() }
 
-    /// All octets up to the end.
+    /// All bytes up to the end.
     package mutating func rest() -> [UInt8] { take(octets.count - position).map(Array.init) ?? [] }
 
     package mutating func count() -> UInt32? { integer() }

@@ -17,7 +17,7 @@ public final class SQLiteStorage: Sendable {
     ///
     /// - Parameters:
     ///   - directory: a path; this storage owns everything in it.
-    ///   - limit: the most octets that the directory may occupy, at least 4 MiB; least used entries are evicted first.
+    ///   - limit: the most bytes that the directory may occupy, at least 4 MiB; least used entries are evicted first.
     ///   - clock: the clock for the times of writing.
     /// - Throws: `StoreError` when the directory is in use, or unusable.
     public init(
@@ -57,7 +57,7 @@ public struct SQLiteCache<Content: StorableContent>: EntityCache {
 
     /// The entity last written, or nil; nil as well when it was damaged.
     ///
-    /// - Throws: when it cannot be read at the moment, or its octets are not those of content.
+    /// - Throws: when it cannot be read at the moment, or its bytes are not those of content.
     public func readEntity(for key: CacheSubject) async throws -> Entity<Content>? {
         let variant = key.storedVariant
         guard let record = try await storage.store.read(key.entityKey).first(where: { $0.variant == variant }),
@@ -116,7 +116,7 @@ extension CacheSubject {
     fileprivate var storedVariant: [UInt8] { Array(variant.utf8) }
 }
 
-/// The metadata of an entity as octets, and back.
+/// The metadata of an entity as bytes, and back.
 private struct StoredHead {
     private static let version: UInt8 = 1
 
@@ -132,7 +132,7 @@ private struct StoredHead {
         fields = entity.fields
     }
 
-    /// Nil unless the octets are exactly the output of `octets`.
+    /// Nil unless the bytes are exactly the output of `octets`.
     init?(_ octets: [UInt8]) {
         var reader = OctetReader(octets)
         guard reader.byte() == Self.version, let status = reader.number(), case .some(let charset) = reader.optional()

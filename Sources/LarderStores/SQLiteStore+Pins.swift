@@ -7,7 +7,7 @@ extension SQLiteStore {
 
     package func unpin(_ keys: [EntityKey]) async -> Bool { await change(keys, isPinned: false) }
 
-    /// Whether anything is pinned at all.
+    /// True if anything is pinned at all.
     package var hasPins: Bool { core.pins.count > 0 }
 
     package func isPinned(_ key: EntityKey) -> Bool { hasPins && core.pins.contains(key.hash) }

@@ -14,7 +14,7 @@ import LarderIO
 package final class SQLiteStore: Sendable {
     let core: StoreCore
     private let writer: Thread
-    /// Whether there was no database before it was opened.
+    /// True if there was no database before it was opened.
     package let isNew: Bool
 
     private init(core: StoreCore, writer: Thread, isNew: Bool) {
@@ -109,10 +109,10 @@ package final class SQLiteStore: Sendable {
         }
     }
 
-    /// The octets of a small file in the directory of this store, which only this user may read: created by `make` if
+    /// The bytes of a small file in the directory of this store, which only this user may read: created by `make` if
     /// it is missing or something else, and again if it is deleted while the store is open.
     ///
-    /// - Parameter count: its length in octets.
+    /// - Parameter count: its length in bytes.
     package func keepFile(
         _ name: String, count: Int, _ make: () -> [UInt8]
     ) throws(StoreError) -> [UInt8] {
@@ -123,7 +123,7 @@ package final class SQLiteStore: Sendable {
         }
     }
 
-    /// The octets of a small file in the directory of this store, which only this user may read; nil if there is none,
+    /// The bytes of a small file in the directory of this store, which only this user may read; nil if there is none,
     /// or it cannot be read.
     package func contents(ofFile name: String, limit: Int) -> [UInt8]? {
         try? core.files.directory.open().octets(of: name, limit: limit, isPrivate: true)
@@ -143,7 +143,7 @@ package final class SQLiteStore: Sendable {
 
     // MARK: Reading
 
-    /// Whether something may be stored under `key`. False is certain; true may be a false positive.
+    /// True if something may be stored under `key`. False is certain; true may be a false positive.
     package func mayContain(_ key: EntityKey) -> Bool {
         !core.isClosed && core.index.mayContain(key.hash)
     }
@@ -282,7 +282,7 @@ package final class SQLiteStore: Sendable {
     /// Begins to store an entity, which replaces the one of the same key and variant when it is finished.
     ///
     /// - Parameters:
-    ///   - expectedLength: the length of the content in octets, if known; content of any other length is not stored.
+    ///   - expectedLength: the length of the content in bytes, if known; content of any other length is not stored.
     ///   - labels: the labels by which it is found.
     ///   - history: whether it and those that it supersedes are kept as versions.
     package func beginWrite(
@@ -329,7 +329,7 @@ package final class SQLiteStore: Sendable {
         _ = core.queue.accept(Operation(key: key, change: change))
     }
 
-    /// Whether anything may have the label. False is certain; true may be a false positive.
+    /// True if anything may have the label. False is certain; true may be a false positive.
     package func mayContain(_ label: EntityLabel) -> Bool {
         !core.isClosed && core.labels.mayContain(label.hash)
     }
@@ -356,7 +356,7 @@ package final class SQLiteStore: Sendable {
         }
     }
 
-    /// Octets of content that wait to be written.
+    /// Bytes of content that wait to be written.
     package var pendingBytes: Int { core.queue.heldOctets }
 
     package var statistics: StoreStatistics {

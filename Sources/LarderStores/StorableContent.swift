@@ -3,14 +3,14 @@
 import FoundationEssentials
 public import Larder
 
-/// Content that can be stored as octets.
+/// Content that can be stored as bytes.
 ///
 /// `Codable` types only need to declare conformance; they are stored as JSON.
 public protocol StorableContent: Sendable {
-    /// The content as octets.
+    /// The content as bytes.
     func storedOctets() throws -> [UInt8]
 
-    /// Restores the content from the output of `storedOctets`; throws when the octets are something else.
+    /// Restores the content from the output of `storedOctets`; throws when the bytes are something else.
     init(storedOctets: [UInt8]) throws
 }
 
@@ -25,10 +25,10 @@ extension StorableContent where Self: Codable {
 }
 
 extension Array: StorableContent where Element == UInt8 {
-    /// The octets themselves.
+    /// The bytes themselves.
     public func storedOctets() -> [UInt8] { self }
 
-    /// The octets themselves.
+    /// The bytes themselves.
     public init(storedOctets: [UInt8]) { self = storedOctets }
 }
 
@@ -36,7 +36,7 @@ extension String: StorableContent {
     /// The text in UTF-8.
     public func storedOctets() -> [UInt8] { Array(utf8) }
 
-    /// The text; throws when the octets are not UTF-8.
+    /// The text; throws when the bytes are not UTF-8.
     public init(storedOctets: [UInt8]) throws {
         guard let text = String(validating: storedOctets, as: UTF8.self) else { throw StoredOctetsError() }
         self = text
@@ -51,7 +51,7 @@ extension JSONValue: StorableContent {
     public init(storedOctets: [UInt8]) throws { try self.init(parsing: storedOctets) }
 }
 
-/// Stored octets could not be converted to content.
+/// Stored bytes could not be converted to content.
 struct StoredOctetsError: Error, CustomStringConvertible {
     var description: String { "what is stored is not content of this type; it was written by something else" }
 }

@@ -20,7 +20,7 @@ public struct StubReply: Sendable {
         self.body = Array(body.utf8)
     }
 
-    /// A response with octets as its content.
+    /// A response with bytes as its content.
     public init(_ status: Status = 200, _ fields: Fields = Fields(), octets: [UInt8]) {
         self.init(status, fields)
         body = octets

@@ -6,7 +6,7 @@ import LarderHTTP
 extension Entity where Content == any Sendable {
     var contentCodings: ContentCodings { ContentCodings(fields[.contentEncoding]) }
 
-    /// The entity with its octets decoded; unchanged when its content is something else.
+    /// The entity with its bytes decoded; unchanged when its content is something else.
     func decoded(limit: Int) throws -> AnyEntity {
         let codings = contentCodings
         guard let octets = content as? [UInt8], !octets.isEmpty, !codings.isEmpty else { return self }
@@ -28,7 +28,7 @@ extension Entity where Content == any Sendable {
     }
 }
 
-/// Decodes the content before another transformer sees the octets, so that its result does not depend on the coding
+/// Decodes the content before another transformer sees the bytes, so that its result does not depend on the coding
 /// that the origin chose.
 struct DecodingFirst: WaitingTransformer {
     let transformer: any ResponseTransformer

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A message between a daemon and its jq workers: a kind, a length of eight octets, and as many octets.
+/// A message between a daemon and its jq workers: a kind, a length of eight bytes, and as many bytes.
 struct JQFrame: Equatable {
     enum Kind: UInt8 {
         /// To the worker: the program. From it: it is ready.
@@ -26,14 +26,14 @@ struct JQFrame: Equatable {
         return result + octets
     }
 
-    /// The number of octets that follow a head; nil while the head is incomplete, or if it is invalid.
+    /// The number of bytes that follow a head; nil while the head is incomplete, or if it is invalid.
     static func length(_ head: [UInt8]) -> Int? {
         guard head.count >= headSize, Kind(rawValue: head[0]) != nil else { return nil }
         let length = head[1..<headSize].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         return Int(exactly: length)
     }
 
-    /// Whether `octets` are a complete frame.
+    /// True if `octets` are a complete frame.
     static func isWhole(_ octets: [UInt8]) -> Bool { length(octets).map { octets.count - headSize >= $0 } ?? false }
 
     init(_ kind: Kind, _ octets: [UInt8] = []) {

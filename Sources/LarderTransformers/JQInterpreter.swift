@@ -84,7 +84,7 @@ final class JQInterpreter {
         return text(jq_format_error(jv_invalid_get_msg(value)))
     }
 
-    /// The octets of a string; consumes the value.
+    /// The bytes of a string; consumes the value.
     private static func octets(_ string: jv) -> [UInt8] {
         defer { jv_free(string) }
         let count = Int(jv_string_length_bytes(jv_copy(string)))

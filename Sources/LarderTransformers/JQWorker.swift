@@ -9,7 +9,7 @@ import Synchronization
 /// its input. Its memory is limited, and when a value takes too long the kernel ends it: neither a program nor a
 /// response can harm the daemon.
 package enum JQWorker {
-    /// The argument that makes `larder` a worker. The time limit in seconds and the memory limit in octets follow.
+    /// The argument that makes `larder` a worker. The time limit in seconds and the memory limit in bytes follow.
     package static let argument = "jq-worker"
 
     private static let isPossibleHere = Atomic(false)

@@ -5,9 +5,9 @@ package import Larder
 package struct TransformerOptions: Sendable {
     /// How to handle content of a type that the transformer does not accept.
     package var onMismatch: InputTypeMismatchAction = .error
-    /// Whether the content of error responses is transformed too; where that fails, the error stays unchanged.
+    /// True if the content of error responses is transformed too; where that fails, the error stays unchanged.
     package var transformErrors = false
-    /// The largest output in octets.
+    /// The largest output in bytes.
     package var sizeLimit = 256 << 20
 
     package init() {}
@@ -83,7 +83,7 @@ struct EntityTransformer: WaitingTransformer {
 
 /// The types of content in a daemon's pipelines, by their names in the settings.
 package enum ContentType: String, Sendable, CaseIterable {
-    /// Octets as received, or as a program wrote them.
+    /// Bytes as received, or as a program wrote them.
     case octets
     /// The output of `text`.
     case text

@@ -33,7 +33,7 @@ extension Transformers {
             condition: { always || $0.contentCodings.last == coding })
     }
 
-    /// A standard transformer for content of its usual types, which sees octets with their codings undone.
+    /// A standard transformer for content of its usual types, which sees bytes with their codings undone.
     package static func standard(_ kind: ContentType, _ options: TransformerOptions) -> StandardTransformer? {
         func decoding(_ transformer: some ResponseTransformer) -> DecodingFirst {
             DecodingFirst(transformer: transformer, sizeLimit: options.sizeLimit)

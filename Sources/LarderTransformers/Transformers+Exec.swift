@@ -84,7 +84,7 @@ package final class ExecProgram: Sendable {
         threads = TransformerThreads { own.submit($0) }
     }
 
-    /// Runs it with `input` on its standard input; what it writes is returned, `limit` octets at most. At the deadline it
+    /// Runs it with `input` on its standard input; what it writes is returned, `limit` bytes at most. At the deadline it
     /// is killed too, with `TransformerTimedOut` as the error; all others are an `ExecFailure`.
     package func run(_ input: [UInt8], limit: Int, until deadline: TransformDeadline? = nil) throws -> [UInt8] {
         let wait = ProgramLimit(command.timeout, until: deadline)

@@ -8,7 +8,7 @@ package struct JSONPointerFoundNothing: Error, Hashable, Sendable, CustomStringC
 }
 
 extension Entity where Content == any Sendable {
-    /// The content as JSON: a transformer's output, or parsed from octets or text.
+    /// The content as JSON: a transformer's output, or parsed from bytes or text.
     func json(limit: Int) throws -> JSONValue {
         if let value = content as? JSONValue { return value }
         if let text = content as? String { return try JSONValue(parsing: text) }
@@ -62,7 +62,7 @@ extension Transformers {
 
 /// A transformer of errors with content.
 struct ErrorTransformer: ResponseTransformer {
-    /// The most octets of an error response that are parsed.
+    /// The most bytes of an error response that are parsed.
     static let contentLimit = 1 << 20
     /// The longest message, in characters.
     static let messageLimit = 1_000

@@ -6,7 +6,7 @@ import LarderIO
 /// A connection in use by one exchange. The lease ends once: by return, close or detachment. Confined to its loop.
 final class ConnectionLease {
     let connection: UpstreamConnection
-    /// Whether it has carried other requests before.
+    /// True if it has carried other requests before.
     let isReused: Bool
     private let pool: OriginPool
     private let abort: UpstreamAbort

@@ -17,17 +17,17 @@ final class ContentSender {
     private let mayBegin = Promise<Void>()
     private var timer: Timer?
     private var isStopped = false
-    /// Whether content is read and sent, rather than kept until the origin asks for it.
+    /// True if content is read and sent, rather than kept until the origin asks for it.
     private(set) var hasBegun = false
-    /// Whether the client has yet to send what comes next.
+    /// True if the client has yet to send what comes next.
     private(set) var isAwaitingClient = false
-    /// Whether the response has begun.
+    /// True if the response has begun.
     var isBesideResponse = false
-    /// Whether nothing more is sent: all was, or the client or the origin is gone.
+    /// True if nothing more is sent: all was, or the client or the origin is gone.
     private(set) var hasEnded = false
     private let ended = Promise<Void>()
     private var onEnd: (() -> Void)?
-    /// Octets still to be sent, when their number was announced.
+    /// Bytes still to be sent, when their number was announced.
     private var remaining: UInt64
     private(set) var isComplete = false
     /// Why the content ended early: the client left, or it sent something else than announced.
@@ -131,7 +131,7 @@ final class ContentSender {
         connection.stream.close()
     }
 
-    /// The fault of the next piece of content: octets beyond the announced length would be read as a request.
+    /// The fault of the next piece of content: bytes beyond the announced length would be read as a request.
     private func fault(in chunk: ContentChunk?) -> String? {
         guard framing != .chunked else { return nil }
         guard let chunk else { return "The content of the request ended \(remaining) octets early." }

@@ -21,7 +21,7 @@ package struct Origin: Hashable, Sendable {
     /// `host:port`, as in CONNECT.
     package var authority: String { "\(host):\(port)" }
 
-    /// Whether the rules allow the origin's address, if it is named by one: behind a parent, which resolves names,
+    /// True if the rules allow the origin's address, if it is named by one: behind a parent, which resolves names,
     /// there is nothing else to check.
     func allowsLiteral(_ allows: (SocketAddress) -> Bool) -> Bool { SocketAddress.allowsLiteral(host, port, allows) }
 
@@ -41,7 +41,7 @@ extension Origin: CustomStringConvertible {
 }
 
 extension SocketAddress {
-    /// Whether `host` is a name, or an address that the rules allow.
+    /// True if `host` is a name, or an address that the rules allow.
     static func allowsLiteral(_ host: String, _ port: UInt16, _ allows: (SocketAddress) -> Bool) -> Bool {
         SocketAddress(host: host, port: port).map(allows) ?? true
     }

@@ -20,7 +20,7 @@ struct OriginPoolStateMachine {
         var waiters = 1024
         /// How long a connection is kept idle, in nanoseconds.
         var idleTime: Int64 = 60_000_000_000
-        /// How long a connection stays idle after a response before its reuse, in nanoseconds. Octets received in that
+        /// How long a connection stays idle after a response before its reuse, in nanoseconds. Bytes received in that
         /// time belong to no request, and are detected.
         var restTime: Int64 = 0
         /// How long no connection is used again after the origin has said something that answers nothing, in
@@ -282,7 +282,7 @@ struct OriginPoolStateMachine {
         return [.park(connection)]
     }
 
-    /// Whether another connection may be idle. `until` is when the origin will close it.
+    /// True if another connection may be idle. `until` is when the origin will close it.
     private func mayKeep(now: Int64, until: Int64, _ limits: Limits) -> Bool {
         !isDraining && idle.count < limits.idle && limits.idleTime > 0 && until > now
     }

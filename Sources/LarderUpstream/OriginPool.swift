@@ -31,7 +31,7 @@ final class OriginPool {
     private var failures: UInt64 = 0
     private var serverErrors: UInt64 = 0
     private var lastError: (text: String, at: Int64)?
-    /// Whether an idle connection was found to have received unsolicited octets.
+    /// True if an idle connection was found to have received unsolicited bytes.
     private var hasHeardUnasked = false
 
     init(origin: Origin, loop: EventLoop, dialer: UpstreamDialer, settings: UpstreamSettings) {
@@ -154,7 +154,7 @@ final class OriginPool {
         perform(machine.ended(connection.number, limits: limits))
     }
 
-    /// Records that the origin has sent octets that belong to no request. Responses on a reused connection might not
+    /// Records that the origin has sent bytes that belong to no request. Responses on a reused connection might not
     /// belong to its requests either, so each request gets a connection of its own for a while.
     private func distrust() {
         hasHeardUnasked = false

@@ -2,7 +2,7 @@
 
 import LarderHTTP
 
-/// Received octets of a connection that were not read yet, in order. Usually empty: it contains octets received
+/// Received bytes of a connection that were not read yet, in order. Usually empty: it contains bytes received
 /// together with a head, or the rest of a chunk.
 ///
 /// Content whose length is known may get room for all of it, so that the rest is received in place.
@@ -21,7 +21,7 @@ struct ReceiveBuffer: ~Copyable {
 
     /// Keeps a copy of `octets`; the buffer is empty before.
     ///
-    /// - Parameter room: how many octets it is to have room for, if there are any.
+    /// - Parameter room: how many bytes it is to have room for, if there are any.
     mutating func keep(_ octets: UnsafeRawBufferPointer, room: Int = 0) {
         // Holds: the connection reads when the buffer is empty, and then keeps what is left over once.
         precondition(isEmpty, "what is kept is consumed before more is read")
@@ -32,16 +32,16 @@ struct ReceiveBuffer: ~Copyable {
         end = octets.count
     }
 
-    /// Room for the next octets; empty where none was made.
+    /// Room for the next bytes; empty where none was made.
     var room: UnsafeMutableRawBufferPointer {
         guard let memory else { return UnsafeMutableRawBufferPointer(start: nil, count: 0) }
         return UnsafeMutableRawBufferPointer(rebasing: memory[end...])
     }
 
-    /// Octets were received into `room`.
+    /// Bytes were received into `room`.
     mutating func received(_ count: Int) { end += count }
 
-    /// Calls `body` with the octets.
+    /// Calls `body` with the bytes.
     func withBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {

@@ -4,7 +4,7 @@ import Glibc
 import LarderHTTP
 import LarderIO
 
-/// The receive buffer of all upstream connections of a loop. Octets are consumed in the same turn: after the next wait,
+/// The receive buffer of all upstream connections of a loop. Bytes are consumed in the same turn: after the next wait,
 /// the buffer is in use by another connection. Confined to its loop.
 final class ScratchBuffer {
     static let size = 64 << 10
@@ -12,7 +12,7 @@ final class ScratchBuffer {
 
     deinit { memory.deallocate() }
 
-    /// Reads some octets, `limit` at most, waiting for the first. They are valid until the next wait; none at the end.
+    /// Reads some bytes, `limit` at most, waiting for the first. They are valid until the next wait; none at the end.
     ///
     /// The buffer is looked up after each wait: meanwhile it may have become a chunk.
     func receive(
@@ -26,7 +26,7 @@ final class ScratchBuffer {
         }
     }
 
-    /// The first `count` octets as a chunk. When they are most of the buffer it becomes the chunk, and a new one is
+    /// The first `count` bytes as a chunk. When they are most of the buffer it becomes the chunk, and a new one is
     /// allocated; otherwise they are copied, so that no chunk retains much more memory than its content.
     ///
     /// - Throws: `.outOfMemory`.

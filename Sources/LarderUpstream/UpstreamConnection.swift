@@ -16,7 +16,7 @@ final class UpstreamConnection {
     let tls: TLSClientContext
     /// The parent at the other end, when it is asked to forward; with a tunnel through it, the other end is the origin.
     let forwarder: ParentAddress?
-    /// Whether the origin asked for a certificate, and got none.
+    /// True if the origin asked for a certificate, and got none.
     let lacksCertificate: Bool
     private let scratch: ScratchBuffer
     private let limits: ParseLimits
@@ -28,12 +28,12 @@ final class UpstreamConnection {
     private var head = ResponseHead()
     /// Requests it has carried.
     private(set) var exchanges = 0
-    /// Whether anything has come since the last request was begun.
+    /// True if anything has come since the last request was begun.
     private(set) var hasAnswered = false
     private var isSpoiled = false
-    /// Whether unsolicited octets were received on it. Then it is uncertain which request the next response answers.
+    /// True if unsolicited bytes were received on it. Then it is uncertain which request the next response answers.
     private(set) var hasSpokenUnasked = false
-    /// Whether the next response may be unsolicited, and is to be checked for that.
+    /// True if the next response may be unsolicited, and is to be checked for that.
     private var mayBeMistaken = false
 
     init(
@@ -61,7 +61,7 @@ final class UpstreamConnection {
         return received.isEmpty && !stream.isPeerClosed
     }
 
-    /// Whether another request may be sent: the peer has neither closed nor said anything unasked. Costs a system
+    /// True if another request may be sent: the peer has neither closed nor said anything unasked. Costs a system
     /// call only when the kernel has reported something.
     var isClean: Bool { isClean(thoroughly: false) }
 
@@ -83,13 +83,13 @@ final class UpstreamConnection {
         return false
     }
 
-    /// Whether unsolicited octets are a 408 that announces the close (RFC 9110 §15.5.9), which many servers send before
+    /// True if unsolicited bytes are a 408 that announces the close (RFC 9110 §15.5.9), which many servers send before
     /// they close an idle connection.
     private static func isFarewell(_ octets: UnsafeRawBufferPointer) -> Bool {
         octets.starts(with: "HTTP/1.1 408 ".utf8) || octets.starts(with: "HTTP/1.0 408 ".utf8)
     }
 
-    /// Whether there is input that was not examined.
+    /// True if there is input that was not examined.
     var hasInput: Bool { !received.isEmpty || failure != nil || stream.hasPendingInput }
 
     /// Something happened that a following request could suffer from.
@@ -186,7 +186,7 @@ final class UpstreamConnection {
     /// Content up to this length gets room in one piece when some of it comes with its head.
     private static let roomLimit: UInt64 = 256 << 10
 
-    /// Keeps the octets received behind the head.
+    /// Keeps the bytes received behind the head.
     private func keep(_ rest: UnsafeRawBufferPointer) {
         guard rest.count > 0 else { return }
         let length = (try? BodyFraming.contentLength(head.fields)) ?? 0
@@ -228,10 +228,10 @@ final class UpstreamConnection {
         return nil
     }
 
-    /// The octets received behind the head of a response that switched protocols.
+    /// The bytes received behind the head of a response that switched protocols.
     func takeReceived() -> [UInt8] { received.takeAll().map { $0.withBytes { Array($0) } } ?? [] }
 
-    /// Content in octets received before; nil when there is none.
+    /// Content in bytes received before; nil when there is none.
     func takeContent(_ decoder: inout FramingDecoder) throws(ParseError) -> ContentChunk? {
         guard !received.isEmpty else { return nil }
         if decoder.isPlain(for: received.count) {

@@ -59,7 +59,7 @@ final class UpstreamDialer {
         settings.onObstacle?(origin, .asksForCertificate, time.monotonic())
     }
 
-    /// Opens a connection for a tunnel to `authority`; its first octet is the other end's.
+    /// Opens a connection for a tunnel to `authority`; its first byte is the other end's.
     func openTunnel(
         to authority: Authority, parent: ParentAddress?, settings: UpstreamSettings, abort: ConnectAbort,
         allows: (SocketAddress) -> Bool
@@ -130,7 +130,7 @@ final class UpstreamDialer {
         }
     }
 
-    /// Reads the final head octet by octet: the octets after it belong to the tunnel, whose other end may speak first.
+    /// Reads the final head byte by byte: the bytes after it belong to the tunnel, whose other end may speak first.
     private func readTunnelAnswer(from stream: ByteStream, limits: ParseLimits) async throws -> Status {
         var interim = 0
         while true {

@@ -157,14 +157,14 @@ extension UpstreamError {
         authorizationLacks("\(parent) answered 407 instead of asking \(origin).")
     }
 
-    /// Whether a name server or a parent proxy has said so: others can be reached then.
+    /// True if a name server or a parent proxy has said so: others can be reached then.
     var isAnswer: Bool {
         if let cause = cause as? IOError { return cause.code == .nameNotFound }
         // Only a parent's has no cause.
         return code == .destinationUnavailable
     }
 
-    /// Whether this machine lacks the network, rather than the way to one host: a client can name as many hosts as it likes
+    /// True if this machine lacks the network, rather than the way to one host: a client can name as many hosts as it likes
     /// that do not answer, or whose name servers fail.
     var isLocal: Bool { [ENETUNREACH, ENETDOWN].contains((cause as? IOError)?.errno) }
 

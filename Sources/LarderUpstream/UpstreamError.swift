@@ -47,7 +47,7 @@ package struct UpstreamError: Error, Sendable {
     package let detail: String
     /// A remedy.
     package let advice: String
-    /// Whether the connection ended before a single octet of response, so that an idempotent request may be repeated
+    /// True if the connection ended before a single byte of response, so that an idempotent request may be repeated
     /// (RFC 9110 §9.2.2). The origin may have processed it all the same.
     package let mayRetry: Bool
     /// The underlying error: an `IOError`, a `ParseError`, or nil.
@@ -56,12 +56,12 @@ package struct UpstreamError: Error, Sendable {
     package var hold: OriginHold?
     /// True if the origin cannot be asked in HTTP/1.1.
     package private(set) var isHTTP2Only = false
-    /// Whether the origin had yet to get the request's content, which the client had not sent.
+    /// True if the origin had yet to get the request's content, which the client had not sent.
     var isForWantOfContent = false
 
     package var status: Status { code.status }
 
-    /// Whether the origin could not be reached at all, rather than answered badly: then others need not try at once.
+    /// True if the origin could not be reached at all, rather than answered badly: then others need not try at once.
     package var isUnreachable: Bool {
         [
             .dnsTimeout, .dnsError, .destinationUnavailable, .connectionRefused, .connectionTimeout, .tlsProtocol,
@@ -70,7 +70,7 @@ package struct UpstreamError: Error, Sendable {
         .contains(code)
     }
 
-    /// Whether the origin was reached, and did not answer the request in HTTP: with another one it may be otherwise.
+    /// True if the origin was reached, and did not answer the request in HTTP: with another one it may be otherwise.
     package var isOfExchange: Bool { [.connectionTerminated, .protocolError, .headerSectionSize].contains(code) }
 
     package init(

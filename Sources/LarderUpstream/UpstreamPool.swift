@@ -57,7 +57,7 @@ package final class UpstreamPool {
 
     /// Sends `request` and returns its final response, before its content is read.
     ///
-    /// A request that failed on a reused connection, without a single octet of response, is sent once more on a new one
+    /// A request that failed on a reused connection, without a single byte of response, is sent once more on a new one
     /// if it is idempotent and its content is at hand (RFC 9110 §9.2.2, RFC 9112 §9.3.1). Waiting for a connection,
     /// opening it and waiting for the response have one deadline together.
     ///
@@ -199,7 +199,7 @@ package final class UpstreamPool {
             .protocolError, "\(request.origin) sent more than \(UpstreamConnection.interimLimit) interim responses.")
     }
 
-    /// Whether a response that has no content announces some (RFC 9110 §8.6, §15.3.6; RFC 9112 §6.1). Octets that
+    /// True if a response that has no content announces some (RFC 9110 §8.6, §15.3.6; RFC 9112 §6.1). Bytes that
     /// may still arrive must not be mistaken for the next response.
     private static func isDoubtful(_ head: ResponseHead) -> Bool {
         guard head.status == 204 || head.status == 205 else { return false }

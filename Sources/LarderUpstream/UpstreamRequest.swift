@@ -24,7 +24,7 @@ package struct UpstreamRequest {
         /// True for content that is read piece by piece while it is sent.
         var isStream: Bool { if case .stream = self { true } else { false } }
 
-        /// Whether an origin may answer before it has read all of what is sent at once.
+        /// True if an origin may answer before it has read all of what is sent at once.
         var isLong: Bool { if case .octets(let chunk) = self { chunk.count > 64 << 10 } else { false } }
     }
 
@@ -38,14 +38,14 @@ package struct UpstreamRequest {
     package var tls: UpstreamTLS?
     /// The addresses that may be connected to. Checked for pooled connections as well as for new ones.
     package var allowsAddress: (SocketAddress) -> Bool
-    /// Whether it is for a resource of a service, so that its outcome says something about the others.
+    /// True if it is for a resource of a service, so that its outcome says something about the others.
     package var belongsToService = true
-    /// Whether the request is sent even if the origin has failed lately or asked for a pause: its client asks for that,
+    /// True if the request is sent even if the origin has failed lately or asked for a pause: its client asks for that,
     /// or it changes something.
     package var bypassesBackoff = false
     /// Where its client is, as a digest; 0 where nobody waits for it. The turns of an origin in trouble are shared by it.
     package var client = 0
-    /// Whether its client has yet to send some of its content, and may let it wait.
+    /// True if its client has yet to send some of its content, and may let it wait.
     package var lacksContent = false
     /// The instant, in monotonic nanoseconds, by which the response has to begin; nil for the time that an origin may be
     /// silent, counted from when the request is sent.
@@ -68,7 +68,7 @@ package struct UpstreamRequest {
         self.abort = abort
     }
 
-    /// Whether the same request may be sent on another connection after a failure (RFC 9110 §9.2.2).
+    /// True if the same request may be sent on another connection after a failure (RFC 9110 §9.2.2).
     var isReplayable: Bool {
         if case .stream = content { return false }
         return head.method.isIdempotent && !head.fields.contains(.upgrade)

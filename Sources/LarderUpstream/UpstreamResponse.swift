@@ -12,7 +12,7 @@ package final class UpstreamResponse {
     package let framing: BodyFraming
     /// The fields of the request, where a program made it a conditional one.
     package var conditions: Fields?
-    /// Whether a program has sent another method than was asked for: it is no response to that.
+    /// True if a program has sent another method than was asked for: it is no response to that.
     package var isOfOtherMethod = false
     private var decoder: FramingDecoder
     /// nil for a response that no origin sent.
@@ -25,7 +25,7 @@ package final class UpstreamResponse {
     /// Content that was received before it was read, from `heldStart` on.
     private var held: [ContentChunk] = []
     private var heldStart = 0
-    /// Whether the content broke off.
+    /// True if the content broke off.
     private var isBroken = false
     private var ended: ((_ isWhole: Bool) -> Void)?
 
@@ -71,7 +71,7 @@ package final class UpstreamResponse {
         if isOver { action(!isBroken) } else { ended = action }
     }
 
-    /// Whether the request's content is still being sent.
+    /// True if the request's content is still being sent.
     package var isBesideRequest: Bool { sender.map { !$0.isComplete && !$0.hasEnded } ?? false }
 
     /// Why the request's content ended early, where that broke off the response.
@@ -88,7 +88,7 @@ package final class UpstreamResponse {
     /// Waits until no more of the request's content is sent.
     package func endOfRequest() async { await sender?.end() }
 
-    /// Octets of content, if they are known beforehand.
+    /// Bytes of content, if they are known beforehand.
     package var contentLength: Int64? {
         switch framing {
         case .none: 0
@@ -97,7 +97,7 @@ package final class UpstreamResponse {
         }
     }
 
-    /// Whether `nextChunk` has something to look at without waiting for the origin.
+    /// True if `nextChunk` has something to look at without waiting for the origin.
     package var isContentAtHand: Bool { isOver || heldStart < held.count || lease?.connection.hasInput == true }
 
     /// Complete once `nextChunk` has returned nil.
@@ -116,10 +116,10 @@ package final class UpstreamResponse {
         return held[heldStart]
     }
 
-    /// Reads content of at most `limit` octets to its end, so that the connection is free; `nextChunk` gives it
+    /// Reads content of at most `limit` bytes to its end, so that the connection is free; `nextChunk` gives it
     /// later. Whether that was all.
     ///
-    /// - Parameter tell: hears after each piece how many octets have come.
+    /// - Parameter tell: hears after each piece how many bytes have come.
     package func readAhead(
         upTo limit: Int, telling tell: (Int) -> Void = { _ in }
     ) async throws(UpstreamError) -> Bool {

@@ -11,7 +11,7 @@ package struct UpstreamSettings: Sendable {
     package var silenceTimeout = Duration.seconds(60)
     /// How long a connection stays idle in the pool.
     package var idleTimeout = Duration.seconds(60)
-    /// How long a connection rests between two requests: octets from the origin in that time answer nothing.
+    /// How long a connection rests between two requests: bytes from the origin in that time answer nothing.
     package var restTime = Duration.zero
     /// How long a request waits for a connection when the limit is reached.
     package var waitTimeout = Duration.seconds(10)

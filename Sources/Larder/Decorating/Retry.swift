@@ -15,7 +15,7 @@ public struct RetryPolicy: Sendable {
     public var within: Duration
     /// How much of a wait is left to chance, 0…1, so that clients do not come back in step.
     public var jitter: Double
-    /// Whether requests are repeated whose effect may then happen twice (RFC 9110 §9.2.2).
+    /// True if requests are repeated whose effect may then happen twice (RFC 9110 §9.2.2).
     public var repeatsNonIdempotent: Bool
 
     /// Makes a policy; the defaults repeat twice within a second or so.

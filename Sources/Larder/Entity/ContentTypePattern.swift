@@ -16,7 +16,7 @@ public struct ContentTypePattern: Sendable, Hashable, ExpressibleByStringLiteral
 
     public var description: String { text }
 
-    /// Whether a `Content-Type` value is of a type the pattern stands for.
+    /// True if a `Content-Type` value is of a type the pattern stands for.
     public func matches(_ contentType: String) -> Bool {
         guard let essence = MediaType(lenient: contentType)?.essence else { return false }
         if essence == "text/event-stream" { return text.lowercased() == essence }

@@ -5,7 +5,7 @@ import LarderRules
 /// Content with its metadata: the data of a resource, the result of a request, and the input and output of each stage
 /// of a pipeline.
 ///
-/// Content starts as octets (`[UInt8]`) and becomes whatever the transformers make of it.
+/// Content starts as bytes (`[UInt8]`) and becomes whatever the transformers make of it.
 public struct Entity<Content: Sendable>: Sendable {
     /// The content as the origin sent it, or as transformers changed it.
     public var content: Content
@@ -46,7 +46,7 @@ public struct Entity<Content: Sendable>: Sendable {
         self.fields[.contentType] = contentType
     }
 
-    /// The media type with its parameters; `application/octet-stream` when none was given.
+    /// The media type with its parameters; `application/byte-stream` when none was given.
     public var contentType: String { fields[first: .contentType] ?? "application/octet-stream" }
 
     /// The name of the character encoding: the one given to `init`, else the content type's parameter.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An image as far as caches and clients care: its format and size, and its octets as they came.
+/// An image as far as caches and clients care: its format and size, and its bytes as they came.
 public struct ImageInfo: Sendable, Hashable, WireEncodable {
     /// The formats that are known.
     public enum Format: String, Sendable, Hashable {

@@ -83,7 +83,7 @@ public struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
 
     /// How many members there are.
     public var count: Int { names.count }
-    /// Whether there are no members.
+    /// True if there are no members.
     public var isEmpty: Bool { names.isEmpty }
 
     /// The member of that name; nil when there is none, or to remove it.

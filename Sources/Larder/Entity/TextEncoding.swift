@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 
-/// A way to write characters as octets, known by the names of its IANA charset.
+/// A way to write characters as bytes, known by the names of its IANA charset.
 public struct TextEncoding: Sendable, Hashable {
     /// The charset's name in lower case.
     public let name: String
@@ -30,7 +30,7 @@ public struct TextEncoding: Sendable, Hashable {
     /// UTF-16, written with a byte order mark.
     public static let utf16 = TextEncoding("utf-16", "UTF-16")
 
-    /// The octets of `text`, or nil when it has characters that cannot be written.
+    /// The bytes of `text`, or nil when it has characters that cannot be written.
     public func encode(_ text: String) -> [UInt8]? {
         systemName == "UTF-8" ? Array(text.utf8) : TextEncoding.convert(Array(text.utf8), from: "UTF-8", to: systemName)
     }

@@ -35,7 +35,7 @@ extension TypedContentAccessors {
     /// The elements of the content if it is a JSON array, or none.
     public var jsonArray: [JSONValue] { json?.array ?? [] }
 
-    /// The content as octets: octets as they are, text in UTF-8, JSON as it is written; nil for anything else.
+    /// The content as bytes: bytes as they are, text in UTF-8, JSON as it is written; nil for anything else.
     public var octets: [UInt8]? {
         switch entityForTypedContent?.content {
         case let elements as [JSONValue] where json != nil: JSONValue.array(elements).octets

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 package import LarderHTTP
 
-/// Octets and their type, as they are sent to a client.
+/// Bytes and their type, as they are sent to a client.
 public struct WireContent: Sendable, Equatable {
-    /// The octets.
+    /// The bytes.
     public var octets: [UInt8]
     /// The media type, or nil to keep the entity's.
     public var contentType: String?
 
-    /// Makes content of octets and their type.
+    /// Makes content of bytes and their type.
     public init(octets: [UInt8], contentType: String? = nil) {
         self.octets = octets
         self.contentType = contentType
@@ -17,7 +17,7 @@ public struct WireContent: Sendable, Equatable {
 
 /// Content that can be sent to clients: make your models conform to serve the output of the pipeline.
 public protocol WireEncodable: Sendable {
-    /// The content as octets, and their type.
+    /// The content as bytes, and their type.
     func wireContent() throws -> WireContent
 }
 
@@ -61,8 +61,8 @@ public struct ContentNotEncodable: Error, Sendable, CustomStringConvertible {
 }
 
 extension Entity {
-    /// This entity as clients get it: its content as octets, its fields without those that described the origin's
-    /// octets (length, codings, validators, digests).
+    /// This entity as clients get it: its content as bytes, its fields without those that described the origin's
+    /// bytes (length, codings, validators, digests).
     public func encodedForWire() throws -> Entity<[UInt8]> {
         // An array is encodable in its own right where it has bytes.
         let elements = type(of: content as Any) == [JSONValue].self ? content as? [JSONValue] : nil
@@ -80,7 +80,7 @@ extension Entity {
     }
 }
 
-/// Fields that describe the octets of a message's content.
+/// Fields that describe the bytes of a message's content.
 package enum WireFields {
     private static let ofOriginalOctets: [FieldName] = [
         .contentLength, .contentEncoding, .contentRange, .acceptRanges, .eTag, .lastModified, .contentDigest,
@@ -88,7 +88,7 @@ package enum WireFields {
         .digest, .contentMD5, .transferEncoding,
     ]
 
-    /// Removes the fields that are no longer true once the octets have changed.
+    /// Removes the fields that are no longer true once the bytes have changed.
     package static func removeThoseOfOriginalOctets(from fields: inout Fields) {
         for name in ofOriginalOctets { fields.remove(name) }
     }

@@ -3,7 +3,7 @@
 /// The order in which entries are evicted: which entry is next, and nothing else.
 ///
 /// This is S3-FIFO with one bit for each entry. New entries start in the probation queue, which is given a tenth of all
-/// octets. At the end of that queue, an entry is evicted unless it was used meanwhile: then it moves to the main queue,
+/// bytes. At the end of that queue, an entry is evicted unless it was used meanwhile: then it moves to the main queue,
 /// round which a hand moves from old to new and evicts the first entry that was not used since its last pass. Entries
 /// evicted from probation are remembered for a while by their hash (`GhostSet`), and if one is inserted again in that
 /// time, it starts in the main queue. So a scan only ever passes through a tenth of the room, and entries that are used
@@ -187,7 +187,7 @@ package struct EvictionQueue<Entry> {
     /// How many entries are examined for one that can be evicted: with many in use, each new one would examine them all.
     private static var passingSteps: Int { 4 }
 
-    /// One part in this many of all octets is for entries on probation.
+    /// One part in this many of all bytes is for entries on probation.
     private static var probationShare: Int { 10 }
 
     /// The queue in which an entry with content starts: recently evicted ones skip probation.

@@ -19,10 +19,10 @@ struct GhostTable<Trace: BitwiseCopyable> {
 
     init() {}
 
-    /// Octets of memory this takes.
+    /// Bytes of memory this takes.
     var bytes: Int { places.capacity * MemoryLayout<Place>.stride }
 
-    /// Octets of memory that a place takes.
+    /// Bytes of memory that a place takes.
     static var octetsOfPlace: Int { MemoryLayout<Place>.stride }
 
     /// Remembers a hash.
@@ -88,7 +88,7 @@ struct GhostTable<Trace: BitwiseCopyable> {
     }
 }
 
-/// The hashes of recently evicted entries, in eight octets each.
+/// The hashes of recently evicted entries, in eight bytes each.
 package struct GhostSet {
     private struct NoTrace: BitwiseCopyable {}
 
@@ -96,7 +96,7 @@ package struct GhostSet {
 
     package init() {}
 
-    /// Octets of memory this takes.
+    /// Bytes of memory this takes.
     package var bytes: Int { table.bytes }
 
     /// Remembers a hash.
@@ -104,6 +104,6 @@ package struct GhostSet {
     /// - Parameter span: how many hashes to remember; the set grows to that size.
     package mutating func insert(_ hash: UInt64, among span: Int) { table.insert(hash, NoTrace(), among: span) }
 
-    /// Whether a hash was among the last `span` that were inserted; it is then forgotten.
+    /// True if a hash was among the last `span` that were inserted; it is then forgotten.
     package mutating func take(_ hash: UInt64, among span: Int) -> Bool { table.take(hash, among: span) != nil }
 }

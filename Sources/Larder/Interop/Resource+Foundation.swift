@@ -35,7 +35,7 @@ extension Data: WireEncodable {
 }
 
 extension RequestBody {
-    /// Octets of a given type.
+    /// Bytes of a given type.
     public static func data(_ data: Data, contentType: String) -> RequestBody {
         .data(Array(data), contentType: contentType)
     }
@@ -60,7 +60,7 @@ extension RequestBody {
 }
 
 extension Resource {
-    /// Makes and starts a request with octets of a given type.
+    /// Makes and starts a request with bytes of a given type.
     @discardableResult
     public func request(
         _ method: Method, data: Data, contentType: String, mutation: @escaping RequestMutation = { _ in }

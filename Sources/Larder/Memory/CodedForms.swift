@@ -12,7 +12,7 @@ package final class CodedForms: Sendable {
     package struct Product: Sendable {
         package let chunks: [ContentChunk]
         package let length: Int
-        /// Of the octets, in hexadecimal digits.
+        /// Of the bytes, in hexadecimal digits.
         package let digest: String
 
         package init(chunks: [ContentChunk], length: Int, digest: String) {
@@ -57,7 +57,7 @@ package final class CodedForms: Sendable {
         self.state = Lock(state)
     }
 
-    /// Octets in memory.
+    /// Bytes in memory.
     var cost: Int {
         state.withLock { state in
             state.entries.values.reduce(0) { sum, entry in

@@ -7,17 +7,17 @@ struct ContentWindow {
     private(set) var chunks: [ContentChunk] = []
     /// The offset at which each of `chunks` ends, except the last, which ends at `end`: most contents are one chunk.
     private var borders: [Int64] = []
-    /// The offset of the first octet here.
+    /// The offset of the first byte here.
     private(set) var start: Int64 = 0
     /// The offset behind the last.
     private(set) var end: Int64 = 0
-    /// Octets of memory that `chunks` occupy.
+    /// Bytes of memory that `chunks` occupy.
     private(set) var weight = 0
 
     /// The most chunks in a window, however small they are.
     private static let chunkLimit = 1024
 
-    /// Octets of memory that a chunk occupies: large ones are received into 64 KiB, small ones cost more than their
+    /// Bytes of memory that a chunk occupies: large ones are received into 64 KiB, small ones cost more than their
     /// content.
     static func weight(of chunk: ContentChunk) -> Int {
         (chunk.count > 32 << 10 ? max(chunk.count, 64 << 10) : chunk.count) + 128
@@ -30,13 +30,13 @@ struct ContentWindow {
         weight += ContentWindow.weight(of: chunk)
     }
 
-    /// Whether nothing more fits into `size` octets.
+    /// True if nothing more fits into `size` bytes.
     func fills(_ size: Int) -> Bool { end - start >= Int64(size) || chunks.count >= ContentWindow.chunkLimit }
 
     /// Drops the chunks that end at `offset` or before.
     mutating func drop(before offset: Int64) { removeFirst(index(behind: offset)) }
 
-    /// Drops chunks until at most `size` octets are left.
+    /// Drops chunks until at most `size` bytes are left.
     mutating func shrink(to size: Int) {
         let excess = index(endingAtOrBehind: end - Int64(size))
         removeFirst(max(excess, chunks.count - ContentWindow.chunkLimit))

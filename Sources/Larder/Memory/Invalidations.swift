@@ -91,12 +91,12 @@ package final class Invalidations: Sendable {
         }
     }
 
-    /// Whether `scope` was invalidated after `mark`.
+    /// True if `scope` was invalidated after `mark`.
     package func isInvalid(_ scope: Scope, since invalidationSequence: UInt64) -> Bool {
         state.withLock { $0.latest(scope) > invalidationSequence }
     }
 
-    /// Whether a member of one of the groups, at `origin`, was invalidated after `mark`.
+    /// True if a member of one of the groups, at `origin`, was invalidated after `mark`.
     package func isInvalid(groups: [String], at origin: String, since invalidationSequence: UInt64) -> Bool {
         state.withLock { state in
             let own = state.origins[origin]

@@ -3,12 +3,12 @@
 package import LarderHTTP
 import LarderRules
 
-/// Response heads as octets, written once when a response is stored and copied out for each hit.
+/// Response heads as bytes, written once when a response is stored and copied out for each hit.
 package enum PreparedHead {
     /// The status line, `fields` without `Age` and those of framing and connection, the length, and `Via`.
     package static func make(status: Status, fields: Fields, length: Int64?, via: String) -> [UInt8] {
         var out: [UInt8] = []
-        // Names and values with four octets between them for each, status line, length and `Via`.
+        // Names and values with four bytes between them for each, status line, length and `Via`.
         out.reserveCapacity(fields.octetCount + 4 * fields.count + 96)
         appendStatusLine(status, to: &out)
         var fields = fields

@@ -11,15 +11,15 @@ package struct Rendition: Sendable {
     package let fields: Fields
     /// The status the origin answered with.
     package let originStatus: Status
-    /// Whether it is data although that status is an error: it counts as if it had come with 200.
+    /// True if it is data although that status is an error: it counts as if it had come with 200.
     package let isPromoted: Bool
-    /// Whether no origin said any of it (T-17).
+    /// True if no origin said any of it (T-17).
     package let isOverride: Bool
     /// Set where it is only another form of a stored response for clients.
     package var form: Form?
 
     package enum Form: Sendable, Hashable {
-        /// The same octets, in a response that says that there are others.
+        /// The same bytes, in a response that says that there are others.
         case asItCame
         /// In another coding, or in none.
         case coded(ServedCoding)
@@ -56,7 +56,7 @@ package struct Rendition: Sendable {
             responseTime: stored.responseTime, contentLength: length, policy: policy)
     }
 
-    /// After a 304 about the origin's response: what it says of the octets is about others than these.
+    /// After a 304 about the origin's response: what it says of the bytes is about others than these.
     func freshened(by update: Fields) -> Rendition {
         var update = update
         WireFields.removeThoseOfOriginalOctets(from: &update)

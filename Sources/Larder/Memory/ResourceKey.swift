@@ -2,7 +2,7 @@
 
 package import LarderHTTP
 
-/// The identity of a Resource: its service, its partition, and the normalised URL, as one run of octets with its hash
+/// The identity of a Resource: its service, its partition, and the normalised URL, as one run of bytes with its hash
 /// (model: 3.1, T-03).
 ///
 /// A key is rebuilt in place for every request, so that looking a Resource up allocates nothing.
@@ -65,14 +65,14 @@ package struct ResourceKey: Sendable {
 
     /// The name of the partition.
     package var partitionName: String {
-        // Four octets of the service before it, one that ends it behind it.
+        // Four bytes of the service before it, one that ends it behind it.
         urlStart > 4 ? String(decoding: bytes[4..<urlStart - 1], as: UTF8.self) : ""
     }
 
     /// The URL as it is forwarded, with the mark of the content behind it where that is part of the key.
     package var url: String { String(decoding: bytes[urlStart...], as: UTF8.self) }
 
-    /// Calls `body` with the octets of `url`.
+    /// Calls `body` with the bytes of `url`.
     package func withURL<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[urlStart...])) }
     }
@@ -80,12 +80,12 @@ package struct ResourceKey: Sendable {
     /// The URL alone.
     package var plainURL: String { String(decoding: bytes[urlStart..<urlEnd], as: UTF8.self) }
 
-    /// Whether the URL is written in its normal form.
+    /// True if the URL is written in its normal form.
     package func isFor(_ url: TargetURI) -> Bool {
         bytes[urlStart..<urlEnd].withUnsafeBytes { own in url.withBytes { ASCII.equal(own, $0) } }
     }
 
-    /// Whether content is part of the key.
+    /// True if content is part of the key.
     package var hasMark: Bool { urlEnd < bytes.count }
 
     /// The mark of the content.

@@ -70,7 +70,7 @@ package final class UnstoredResponse: Sendable {
     /// How each condition for storing it came out; all passed when something else kept it out.
     package var conditions: [Storability.Condition] { findings.conditions }
 
-    /// Octets of a value that are remembered: one octet says how many.
+    /// Bytes of a value that are remembered: one byte says how many.
     private static var valueLimit: Int { 200 }
 
     private static let names = FieldSet([
@@ -80,7 +80,7 @@ package final class UnstoredResponse: Sendable {
 }
 
 extension UnstoredResponse {
-    /// All of it but the fields, in 48 octets, and whose it is.
+    /// All of it but the fields, in 48 bytes, and whose it is.
     struct Trace: BitwiseCopyable {
         /// The hash of the Resource's key.
         let hash: UInt64

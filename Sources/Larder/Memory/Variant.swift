@@ -5,7 +5,7 @@ import LarderIO
 package import LarderRules
 
 /// One stored representation of a Resource, ready to be sent: the metadata that the rules use, its content, and its
-/// head as octets.
+/// head as bytes.
 package final class Variant: Sendable {
     /// The response of the origin, which the rules use and which is validated.
     package let stored: StoredResponse
@@ -18,15 +18,15 @@ package final class Variant: Sendable {
     package let content: VariantContent
     /// When this variant was written to the store, which distinguishes it from a later one under the same key.
     package let storedAt: Timestamp
-    /// Whether the head has fields that are rewritten or removed for clients of a gateway.
+    /// True if the head has fields that are rewritten or removed for clients of a gateway.
     package let namesLocations: Bool
     /// The forms of the content, by their codings; nil when it is only sent as it is.
     package let forms: CodedForms?
     /// Details for the `Cache-Status` of a hit, in addition to how it became one.
     package let detail: String?
-    /// When the octets of a stream had come; nil where that was at once, or is not known.
+    /// When the bytes of a stream had come; nil where that was at once, or is not known.
     package let pace: StreamPace?
-    /// Whether it is the content of a write that the origin accepted, and not a response to GET. In memory only.
+    /// True if it is the content of a write that the origin accepted, and not a response to GET. In memory only.
     package let isWritten: Bool
     private let via: String
     private let lazyHead = OnceReference<ContentChunk>()
@@ -54,7 +54,7 @@ package final class Variant: Sendable {
         namesLocations = !FieldSet(of: served.fields).isDisjoint(with: Variant.mappedOnGateway)
     }
 
-    /// The head as octets, from the status line to the last stored field. Age, Cache-Status and the connection's
+    /// The head as bytes, from the status line to the last stored field. Age, Cache-Status and the connection's
     /// own fields follow for each request. Prepared for the first hit, as many stored responses never have one.
     package var head: ContentChunk { lazyHead.load() ?? lazyHead.storeIfNil(ContentChunk(prepareHead())) }
 
@@ -105,14 +105,14 @@ package final class Variant: Sendable {
     /// The detail in `Cache-Status` for the content of a write.
     package static let written = "written"
 
-    /// Whether an operator set it: it is in memory only, and is never validated with an origin (B-04).
+    /// True if an operator set it: it is in memory only, and is never validated with an origin (B-04).
     package var isOverride: Bool { rendition?.isOverride ?? false }
 
     /// This variant in another coding, or as received where that has to announce other forms.
     ///
     /// - Parameters:
     ///   - fields: its header section.
-    ///   - content: its octets.
+    ///   - content: its bytes.
     func form(_ kind: Rendition.Form, fields: Fields, content: VariantContent) -> Variant {
         var form = Rendition(
             status: served.status, fields: fields, originStatus: rendition?.originStatus ?? stored.status,
@@ -123,7 +123,7 @@ package final class Variant: Sendable {
             isWritten: isWritten)
     }
 
-    /// Octets of memory this variant occupies once it was used: content, head and fields, the parts of its request that
+    /// Bytes of memory this variant occupies once it was used: content, head and fields, the parts of its request that
     /// it is kept with, its forms, and the objects that hold them, as measured with many small ones in memory and in the
     /// store.
     package var cost: Int {
@@ -146,7 +146,7 @@ package enum VariantContent: Sendable {
 
     package static let empty = VariantContent.memory([], length: 0)
 
-    /// Octets of content.
+    /// Bytes of content.
     package var length: Int64 {
         switch self {
         case .memory(_, let length): Int64(length)
@@ -164,7 +164,7 @@ package enum VariantContent: Sendable {
 
 /// Content in a store.
 package struct ContentSource: Sendable {
-    /// Octets of content.
+    /// Bytes of content.
     package let length: Int64
     /// Opens the content for reading, or nil when it is missing or damaged: a miss.
     package let open: @Sendable () async throws(StoreUnavailable) -> (any ContentReader)?
@@ -180,7 +180,7 @@ package struct ContentSource: Sendable {
 /// Content in a store, open for reading, or still being written to it. A protocol, because stores know this target and
 /// it knows none of them.
 package protocol ContentReader: Sendable {
-    /// Up to `count` octets from `offset` on; nil when they are missing or not the stored ones.
+    /// Up to `count` bytes from `offset` on; nil when they are missing or not the stored ones.
     func read(at offset: Int64, count: Int) async throws(StoreUnavailable) -> ContentChunk?
 }
 

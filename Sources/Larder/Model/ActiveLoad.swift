@@ -23,11 +23,11 @@ package final class ActiveLoad: Sendable {
     /// The request as it goes upstream, and whose `Vary` fields decide who may share the answer.
     package let request: RequestHead
     package let startedAt: Timestamp
-    /// Whether the request validates something stored.
+    /// True if the request validates something stored.
     package let isValidation: Bool
     /// The version of the configuration that it is made and its response is transformed by.
     package let version: UInt64
-    /// Whether the origin is not asked: a stored response is transformed again.
+    /// True if the origin is not asked: a stored response is transformed again.
     package let isRemaking: Bool
     private let mayBeJoined: Bool
     private let hasClient: Bool
@@ -46,7 +46,7 @@ package final class ActiveLoad: Sendable {
 
     /// - Parameters:
     ///   - hasClient: whether a client that is about to read began it; it must `read` or `forgo` a load that is shared.
-    ///   - window: octets retained for readers when the content is not retained whole.
+    ///   - window: bytes retained for readers when the content is not retained whole.
     ///   - registry: the memory budget of completely retained content; without one it is unlimited.
     ///   - onCancel: called for every request to the load; on any thread, also when it is over.
     package init(
@@ -119,7 +119,7 @@ package final class ActiveLoad: Sendable {
         return true
     }
 
-    /// Whether nobody reads or is about to, and nobody has been interested since that departure. Then nobody will read:
+    /// True if nobody reads or is about to, and nobody has been interested since that departure. Then nobody will read:
     /// those who come now need a load of their own, and this one can be cancelled without their noticing.
     package func closeIfAbandoned(since departure: Int) -> Bool {
         guard shared?.closeIfAbandoned(since: departure) == true else { return false }
@@ -129,11 +129,11 @@ package final class ActiveLoad: Sendable {
 
     // MARK: State
 
-    /// Whether clients may join: not when the request is for its own client alone, the Resource was invalidated since, or
+    /// True if clients may join: not when the request is for its own client alone, the Resource was invalidated since, or
     /// the load is being cancelled because nobody waits for it.
     package var isJoinable: Bool { mayBeJoined && !isOutdated }
 
-    /// Whether those who come now need another load: the Resource was invalidated since this one began, or it is being
+    /// True if those who come now need another load: the Resource was invalidated since this one began, or it is being
     /// cancelled.
     package var isOutdated: Bool { outdated.load(ordering: .acquiring) }
     func outdate() { outdated.store(true, ordering: .releasing) }
@@ -144,25 +144,25 @@ package final class ActiveLoad: Sendable {
         outdate()
     }
 
-    /// Whether it is being cancelled: what has not begun of it need not begin.
+    /// True if it is being cancelled: what has not begun of it need not begin.
     package var isCancelled: Bool { cancelled.load(ordering: .relaxed) }
     package func noteCancelled() { cancelled.store(true, ordering: .relaxed) }
 
-    /// Whether the progress of the load was reported to observers.
+    /// True if the progress of the load was reported to observers.
     var isProgressTold: Bool { told.load(ordering: .relaxed) }
     func noteProgressTold() { told.store(true, ordering: .relaxed) }
 
     /// How many clients read or are about to.
     package var interest: Int { shared?.interest ?? (hasClient ? 1 : 0) }
 
-    /// Whether the response is known and shared, for those who decide whether to join.
+    /// True if the response is known and shared, for those who decide whether to join.
     package var isAnswered: Bool { shared?.isAnswered ?? false }
 
-    /// Octets of content that have arrived so far.
+    /// Bytes of content that have arrived so far.
     package var received: Int64 { shared?.received ?? 0 }
 
     /// How far the load has come, in the model's terms: the request is being sent until there is an answer, which
-    /// counts as its first octet.
+    /// counts as its first byte.
     package var transferred: TransferProgress.Counters {
         guard let shared, let answer = shared.currentAnswer else { return TransferProgress.Counters() }
         var counters = TransferProgress.Counters(received: Int(clamping: max(1, shared.received)))
@@ -178,7 +178,7 @@ package final class ActiveLoad: Sendable {
     /// The same, if a program has looked at it.
     var seenByPrograms: ProgramLoad? { programs.load() }
 
-    /// Whether it becomes one of the loads that programs see: not if a program's own request is that already, nor if it
+    /// True if it becomes one of the loads that programs see: not if a program's own request is that already, nor if it
     /// asks for parts or does not ask the origin at all.
     var isNewToPrograms: Bool { !isRemaking && !asksForPart && seenByPrograms?.id == nil }
 

@@ -13,7 +13,7 @@ package final class ChangeFeed: Sendable {
     package struct Batch: Sendable {
         /// In order, each with its number among all changes ever appended.
         package var changes: [(number: UInt64, change: ResourceChange)] = []
-        /// Whether changes were dropped since the last batch, all of them before those in `changes`.
+        /// True if changes were dropped since the last batch, all of them before those in `changes`.
         package var hasGap = false
     }
 
@@ -30,7 +30,7 @@ package final class ChangeFeed: Sendable {
     /// - Parameter limit: the most changes that wait for the reader.
     package init(limit: Int = 8_192) { self.limit = limit }
 
-    /// Whether there are listeners.
+    /// True if there are listeners.
     package var isHeard: Bool { listeners.load(ordering: .sequentiallyConsistent) > 0 }
 
     /// Subscribes to changes from now on; balance with `ignore`.

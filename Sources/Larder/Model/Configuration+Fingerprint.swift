@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Configuration {
-    /// A hash of everything that changes responses under this configuration; 0 when clients get the origin's octets.
+    /// A hash of everything that changes responses under this configuration; 0 when clients get the origin's bytes.
     /// The same in every process that runs the same program.
     var fingerprint: UInt64 {
         guard serving != .raw, pipeline.hasTransformers else { return 0 }

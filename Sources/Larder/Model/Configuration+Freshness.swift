@@ -36,7 +36,7 @@ extension Configuration {
             isInvalidated: machine.isInvalidated, policy: cachePolicy, now: now)
     }
 
-    /// Whether the last error is to be waited out.
+    /// True if the last error is to be waited out.
     func isWaiting(_ machine: ResourceMachine, at now: Timestamp) -> Bool {
         guard let error = machine.latestError, !machine.isInvalidated else { return false }
         return recent(error).isRecent(at: now)

@@ -25,7 +25,7 @@ public struct Configuration: Sendable {
 
     /// The content that clients of the daemon get.
     public enum Serving: Sendable, Hashable {
-        /// The origin's octets, whatever the pipeline makes of them.
+        /// The origin's bytes, whatever the pipeline makes of them.
         case raw
         /// The output of a stage.
         case stage(PipelineStageKey)
@@ -129,7 +129,7 @@ public struct Configuration: Sendable {
     public var pipeline = Pipeline()
     /// How long transformers may take over one response, all together, with the time that it waits for a thread.
     public var transformTimeout: Duration = .seconds(30)
-    /// How many octets a transformer may make of a response. Content that is neither octets nor text is not measured.
+    /// How many bytes a transformer may make of a response. Content that is neither bytes nor text is not measured.
     public var transformedSizeLimit = 256 << 20
     /// How often the progress of a request is reported, at most.
     public var progressReportingInterval: Duration = .milliseconds(50)
@@ -149,13 +149,13 @@ public struct Configuration: Sendable {
     public var privacy: Privacy = .shared
     /// Never ask the origin: requests fail, data that is here stays as it is.
     public var isOffline = false
-    /// Whether the daemon does not ask the origin for as long as it is out of reach.
+    /// True if the daemon does not ask the origin for as long as it is out of reach.
     package var isOfflineWhenUnreachable = false
     /// True if the daemon makes the content of POST and QUERY part of the key.
     package var keyedByContent = false
     /// The methods that blocks of the daemon's configuration have a pipeline for by name.
     package var transformedMethods: Set<Method> = []
-    /// The longest content of a request, in octets, that the daemon makes part of the key.
+    /// The longest content of a request, in bytes, that the daemon makes part of the key.
     package var keyedContentLimit = 1 << 20
     /// How many superseded entities the daemon's store keeps of each variant.
     package var history = 0

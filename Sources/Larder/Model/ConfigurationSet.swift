@@ -38,7 +38,7 @@ package struct ConfigurationEntry: Sendable {
     /// entries that name them.
     private static let known: Set<Method> = [.options, .get, .head, .post, .put, .patch, .delete]
 
-    /// Whether it applies whatever is asked for.
+    /// True if it applies whatever is asked for.
     fileprivate var isUnconditional: Bool { methods == nil && matches == nil }
 
     package func applies(to method: Method) -> Bool {
@@ -57,9 +57,9 @@ package final class FrozenConfiguration: Sendable {
     package let fingerprint: UInt64
     /// The entry that asked for this while it was being applied, so that it and later ones are missing; nil for none.
     let circle: String?
-    /// Whether it is to be remembered: not if it was made for an entry that was being applied, which may ask for itself.
+    /// True if it is to be remembered: not if it was made for an entry that was being applied, which may ask for itself.
     package var isWhole: Bool { version != 0 }
-    /// Whether there is something odd about the pipeline.
+    /// True if there is something odd about the pipeline.
     let hasProblems: Bool
 
     init(_ configuration: Configuration, version: UInt64, entries: [String], circle: String? = nil) {
@@ -149,7 +149,7 @@ package final class ConfigurationSet: Sendable {
             circle: circle.map { entries[$0].description })
     }
 
-    /// Whether an entry of the service is being applied on this thread.
+    /// True if an entry of the service is being applied on this thread.
     var isComputing: Bool { !running.onThisThread.isEmpty }
 
     func adding(_ entry: ConfigurationEntry) -> ConfigurationSet {

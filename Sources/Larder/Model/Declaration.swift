@@ -24,7 +24,7 @@ struct Declaration: Sendable {
 
     fileprivate var isOnThread: Bool { thread == Thread.current }
 
-    /// Whether the entry is part of the configuration that is being collected.
+    /// True if the entry is part of the configuration that is being collected.
     mutating func take(_ entry: ConfigurationEntry) -> Bool {
         if isOnThread {
             collected.append(entry)

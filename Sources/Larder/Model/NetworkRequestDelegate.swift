@@ -226,7 +226,7 @@ final class NetworkRequestDelegate: RequestDelegate {
         if fields[.ifModifiedSince] == entity.fields[first: .lastModified] { fields.remove(.ifModifiedSince) }
     }
 
-    /// Whether a 304 to a request with such fields confirms the entity.
+    /// True if a 304 to a request with such fields confirms the entity.
     fileprivate static func hasValidators(of entity: AnyEntity, _ fields: Fields) -> Bool {
         entity.eTag.map { fields[.ifNoneMatch] == $0 }
             ?? (!fields.contains(.ifNoneMatch)
@@ -242,7 +242,7 @@ final class NetworkRequestDelegate: RequestDelegate {
 }
 
 extension Fields {
-    /// Whether a request with them may be answered with a 304.
+    /// True if a request with them may be answered with a 304.
     package var askWhetherModified: Bool { contains(.ifNoneMatch) || contains(.ifModifiedSince) }
 }
 

@@ -59,7 +59,7 @@ protocol PostingObserver: ResourceObserver {
     /// The object that gets the calls, which keeps the observation if it is its own owner; nil for a function, and for
     /// one that has been deallocated.
     var target: (any Sendable & AnyObject)? { get }
-    /// Whether there is or was one.
+    /// True if there is or was one.
     var hasTarget: Bool { get }
 }
 

@@ -50,13 +50,13 @@ package final class ProgramLoad: Sendable {
     /// The load's name, once: it ends.
     func takeID() -> LoadID? { state.withLock { $0.id.take() } }
 
-    /// Whether the program itself began the load, and wants the response whoever it is for.
+    /// True if the program itself began the load, and wants the response whoever it is for.
     package var isOwn: Bool {
         get { state.withLock { $0.isOwn } }
         set { state.withLock { $0.isOwn = newValue } }
     }
 
-    /// Whether the response is for the client that asked for it, and changes no state.
+    /// True if the response is for the client that asked for it, and changes no state.
     package var isForClientAlone: Bool {
         get { state.withLock { $0.isForClientAlone } }
         set { state.withLock { $0.isForClientAlone = newValue } }

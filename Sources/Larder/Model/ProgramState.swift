@@ -42,7 +42,7 @@ final class ProgramState {
         url = resource.url
     }
 
-    /// Whether a load is under way that clients of a daemon began, and that makes up for the last invalidation.
+    /// True if a load is under way that clients of a daemon began, and that makes up for the last invalidation.
     var hasClientLoad: Bool {
         machine.loads.contains { load in
             !machine.isOutdated(load) && !loadRequests.contains { $0.id == load }
@@ -131,7 +131,7 @@ final class ProgramState {
     struct Told: Sendable {
         let resource: Resource
         let events: [ResourceEvent]
-        /// Whether there are observers.
+        /// True if there are observers.
         let isAwaited: Bool
 
         /// Runs as a turn.

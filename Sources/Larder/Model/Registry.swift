@@ -3,14 +3,14 @@
 import LarderIO
 import Synchronization
 
-/// The Resources in memory, one for each key, bounded in octets.
+/// The Resources in memory, one for each key, bounded in bytes.
 ///
 /// Sixty-four shards, each a lock over an index and an `EvictionQueue`, which selects the next eviction. A Resource
 /// that is referenced elsewhere is passed over: its identity is being relied on. So is one that an operator has
 /// overridden, which could not be restored. Empty ones are evicted first, and get an eighth of the room at most.
 ///
 /// Of Resources whose last response was not kept there are a few hundred, which a processor's cache has room for. Those
-/// before them have left a trace: why, in 48 octets. So requests for any number of URLs without storable responses evict
+/// before them have left a trace: why, in 48 bytes. So requests for any number of URLs without storable responses evict
 /// no stored ones, and take little memory.
 package final class Registry: Sendable {
     private let shards: [Lock<Shard>]
@@ -27,13 +27,13 @@ package final class Registry: Sendable {
     /// The Resources publish their changes to it.
     package let feed = ChangeFeed()
 
-    /// - Parameter limit: octets of all Resources together; a soft limit, as Resources in use always stay.
+    /// - Parameter limit: bytes of all Resources together; a soft limit, as Resources in use always stay.
     package init(limit: Int) {
         shards = (0..<64).map { _ in Lock(Shard()) }
         limitBytes = Atomic(limit)
     }
 
-    /// Octets taken by all Resources and the loads under way, as charged.
+    /// Bytes taken by all Resources and the loads under way, as charged.
     package var bytes: Int { total.load(ordering: .relaxed) }
     /// How many Resources are in memory.
     package var count: Int { population.load(ordering: .relaxed) }
@@ -83,7 +83,7 @@ package final class Registry: Sendable {
     /// Says what a Resource's variants take now, and makes room when that is too much. Nothing happens for a
     /// Resource that was dropped in the meantime.
     ///
-    /// - Parameter content: the octets that count; by default those that it has. They are looked up under the lock: of two
+    /// - Parameter content: the bytes that count; by default those that it has. They are looked up under the lock: of two
     ///   that charge at once, the last one knows all.
     package func charge(_ resource: Resource, content: Int? = nil) {
         let least = Registry.overhead + resource.key.bytes.count
@@ -136,7 +136,7 @@ package final class Registry: Sendable {
         }
     }
 
-    /// Octets reserved for loads under way.
+    /// Bytes reserved for loads under way.
     package var reserved: Int { loading.load(ordering: .relaxed) }
 
     /// Takes room for the content of a load under way. False when loads have half of all there is already, or when
@@ -262,7 +262,7 @@ private struct Shard {
         /// The place of the next Resource whose key has the same hash.
         var chain = -1
 
-        /// Whether there is no other reference to the Resource.
+        /// True if there is no other reference to the Resource.
         var isUnused: Bool {
             mutating get { isKnownUniquelyReferenced(&resource) }
         }
@@ -297,7 +297,7 @@ private struct Shard {
         return Removed(resource: gone.entry.resource, cost: gone.cost)
     }
 
-    /// Evicts until `excess` octets are released or nothing more can be evicted.
+    /// Evicts until `excess` bytes are released or nothing more can be evicted.
     mutating func evict(excess: Int) -> [Removed] {
         var dropped: [Removed] = []
         var freed = 0
@@ -320,7 +320,7 @@ private struct Shard {
     }
 
     /// Drops a Resource of whose last response nothing was kept, when there are more than `limit`, and keeps a trace of
-    /// it in `traceLimit` octets.
+    /// it in `traceLimit` bytes.
     mutating func evictPassing(above limit: Int, traceLimit: Int) -> Removed? {
         guard queue.passingCount > limit, let victim = queue.nextPassing(Shard.passingStanding) else { return nil }
         let removed = remove(victim, isEvicted: true)
@@ -350,7 +350,7 @@ private struct Shard {
         return found
     }
 
-    /// Returns the octets they had.
+    /// Returns the bytes they had.
     mutating func removeTraces() -> Int {
         defer { (traces, traceCount) = (GhostTable(), 0) }
         return traces.bytes

@@ -27,7 +27,7 @@ extension Resource {
 }
 
 extension ProgramState {
-    /// Whether the program has to load nothing: a daemon may have a response that the program has not seen.
+    /// True if the program has to load nothing: a daemon may have a response that the program has not seen.
     func isUpToDate(by plan: Plan) -> Bool {
         plan.isUpToDate && (machine.latestData != nil || machine.latestError != nil)
     }

@@ -20,7 +20,7 @@ extension Resource {
         }
     }
 
-    /// Makes and starts a request with octets of a given type.
+    /// Makes and starts a request with bytes of a given type.
     @discardableResult
     public func request(
         _ method: Method, data: [UInt8], contentType: String, mutation: @escaping RequestMutation = { _ in }

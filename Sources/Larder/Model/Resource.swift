@@ -54,12 +54,12 @@ public final class Resource: Sendable {
     /// The later of the times of data and error, or nil when there is neither.
     public var timestamp: Timestamp? { state.timestamp }
 
-    /// Whether a load is in progress.
+    /// True if a load is in progress.
     ///
     /// In a daemon it may be a load of a client, which has no request here.
     public var isLoading: Bool { readProgram { $0?.machine.isLoading ?? false } }
 
-    /// Whether any request of this resource is in progress.
+    /// True if any request of this resource is in progress.
     public var isRequesting: Bool {
         readProgram { $0.map { !$0.allRequests.isEmpty || $0.machine.isLoading } ?? false }
     }
@@ -72,7 +72,7 @@ public final class Resource: Sendable {
     /// All requests of this resource in progress, loads included, in the order they began.
     public var allRequests: [Request] { readProgram { $0?.allRequests ?? [] } }
 
-    /// Whether `loadIfNeeded` would do nothing: the data is younger than its lifetime, or an error younger than
+    /// True if `loadIfNeeded` would do nothing: the data is younger than its lifetime, or an error younger than
     /// `retryTime`, and nothing was invalidated. An age that equals its limit is still within it.
     ///
     /// In a daemon that serves the resource: whether it would answer a plain GET of a client, one without credentials
@@ -214,7 +214,7 @@ public final class Resource: Sendable {
         }
     }
 
-    /// Whether the data of that version is still current.
+    /// True if the data of that version is still current.
     func isCurrent(_ version: UInt64) -> Bool {
         readProgram { $0?.machine.dataVersion == version && $0?.machine.latestData != nil }
     }

@@ -38,10 +38,10 @@ extension ResourceMemory {
         }
     }
 
-    /// Whether the Resource was wiped or invalidated since `mark`.
+    /// True if the Resource was wiped or invalidated since `mark`.
     package func hasChanged(since mark: Mark) -> Bool { self.mark.generation != mark.generation }
 
-    /// Whether `land` would find a response superseded whose load began at `mark`.
+    /// True if `land` would find a response superseded whose load began at `mark`.
     package func isSuperseded(_ stored: StoredResponse, since mark: Mark, at now: Timestamp) -> Bool {
         state.withLock { state in
             catchUp(&state)
@@ -49,12 +49,12 @@ extension ResourceMemory {
         }
     }
 
-    /// Whether the Resource was wiped or invalidated since `mark`, or a group that the response belongs to.
+    /// True if the Resource was wiped or invalidated since `mark`, or a group that the response belongs to.
     func isVoid(_ stored: StoredResponse, since mark: Mark, _ state: State) -> Bool {
         mark.generation != state.generation || isInvalid(stored, since: mark)
     }
 
-    /// Whether a group that the response belongs to was invalidated since `mark`.
+    /// True if a group that the response belongs to was invalidated since `mark`.
     func isInvalid(_ stored: StoredResponse, since mark: Mark) -> Bool {
         if let groups = mark.voidGroups, groups.contains(oneOf: stored.facts.groups) { return true }
         return mark.invalidationSequence.map { isInvalid(stored, since: $0) } ?? false

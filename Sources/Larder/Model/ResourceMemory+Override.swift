@@ -8,7 +8,7 @@ extension ResourceMemory {
     /// Makes `variant` the only one. Loads under way serve their readers, but their results are not stored (B-04).
     ///
     /// - Parameters:
-    ///   - entity: the data for programs; by default the octets for clients.
+    ///   - entity: the data for programs; by default the bytes for clients.
     ///   - generation: how many wipes there were when something began that this is the outcome of. If there are more now,
     ///     nothing happens, and the result is false.
     @discardableResult
@@ -32,7 +32,7 @@ extension ResourceMemory {
         }
     }
 
-    /// Whether there is an override, fresh or not.
+    /// True if there is an override, fresh or not.
     package var isOverridden: Bool { state.withLock { $0.snapshot.isOverridden } }
 
     /// Drops the override: a load has received the origin's response, although it is not stored.

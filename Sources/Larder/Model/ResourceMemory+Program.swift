@@ -5,7 +5,7 @@ import Synchronization
 /// Changes for a program that looks at the Resource, made together with those for clients: in one critical section, and
 /// so in one order. Observers are called later, on another thread.
 extension ResourceMemory {
-    /// Whether a program looks at the Resource.
+    /// True if a program looks at the Resource.
     package var isFollowed: Bool { followed.load(ordering: .acquiring) }
 
     /// Calls `body` with what a program sees of `resource`, which this is the memory of.
@@ -221,6 +221,6 @@ extension Resource {
     /// The daemon that serves it, if one does.
     var registeredHost: (any ServiceHost)? { isRegistered ? service.host.withLock { $0 } : nil }
 
-    /// Whether a daemon's clients are served from it.
+    /// True if a daemon's clients are served from it.
     var isRegistered: Bool { !key.bytes.isEmpty }
 }

@@ -58,7 +58,7 @@ extension ResourceMemory {
         return .done
     }
 
-    /// Whether there is something here that was read from the store, or is being read, since before the last removal.
+    /// True if there is something here that was read from the store, or is being read, since before the last removal.
     package var isOfBeforeRemoval: Bool {
         guard let invalidations else { return true }
         return state.withLock { state in

@@ -15,12 +15,12 @@ extension ResourceMemory {
     @usableFromInline var isVisited: Bool { visited.load(ordering: .relaxed) }
     @usableFromInline func markVisited() { visited.store(true, ordering: .relaxed) }
 
-    /// Whether there was a hit since the last call.
+    /// True if there was a hit since the last call.
     func takeVisited() -> Bool {
         visited.load(ordering: .relaxed) && visited.exchange(false, ordering: .relaxed)
     }
 
-    /// Whether a load has failed, and none succeeded since: then it says when to ask again.
+    /// True if a load has failed, and none succeeded since: then it says when to ask again.
     var remembersFailure: Bool { state.withLock { $0.snapshot.failure != nil } }
 
     /// How many clients were answered from here since it was loaded into memory. Several hits may be added up for a

@@ -27,10 +27,10 @@ extension ResourceMemory {
         state.withLock { state in state.publisher.map { change(.event(.observerAdded), state, $0) } }
     }
 
-    /// Whether anybody watches this very Resource.
+    /// True if anybody watches this very Resource.
     package var isObserved: Bool { state.withLock { $0.observers > 0 } }
 
-    /// Whether anybody watches it, for which loads are not given up: a client, or the program.
+    /// True if anybody watches it, for which loads are not given up: a client, or the program.
     package var hasInterest: Bool { state.withLock { $0.observers > 0 || $0.program?.observers.isEmpty == false } }
 
     package func addObserver() { state.withLock { $0.observers += 1 } }
@@ -47,7 +47,7 @@ extension ResourceMemory {
     /// Has loads that nobody waits for any more be abandoned.
     func reconsiderLoads() { for load in loads { load.reconsider() } }
 
-    /// Whether the last load came to no answer, or to one that says so.
+    /// True if the last load came to no answer, or to one that says so.
     package var hasFailed: Bool {
         state.withLock { state in
             state.snapshot.failure != nil || state.unstored?.status.isError == true

@@ -16,9 +16,9 @@ package final class ResourceMemory: Sendable {
         package let variants: [Variant]
         /// The last failure of a load, until a load succeeds.
         package let failure: LoadFailure?
-        /// Whether the store was asked for variants since the Resource came to memory.
+        /// True if the store was asked for variants since the Resource came to memory.
         package let isStoreRead: Bool
-        /// Whether a variant belongs to a group.
+        /// True if a variant belongs to a group.
         let hasGroups: Bool
         /// The configuration all variants are what clients get by; nil when they differ in that, or there are none.
         package let fingerprint: UInt64?
@@ -36,7 +36,7 @@ package final class ResourceMemory: Sendable {
         /// `variants[n].stored` at index n: what the rules choose among.
         package var candidates: [StoredResponse] { variants.map(\.stored) }
 
-        /// Whether this is still what its Resource shows, and the Resource still the one of its key.
+        /// True if this is still what its Resource shows, and the Resource still the one of its key.
         package var isCurrent: Bool { !isOver.load(ordering: .acquiring) }
 
         fileprivate func end() { isOver.store(true, ordering: .releasing) }
@@ -74,7 +74,7 @@ package final class ResourceMemory: Sendable {
         /// Set once a program looks at the Resource.
         var program: ProgramState?
 
-        /// Whether there is the response to a request of the same kind that was made later, however long either took. A
+        /// True if there is the response to a request of the same kind that was made later, however long either took. A
         /// clock that was set back makes none of what was stored before.
         func hasLater(than stored: StoredResponse, at now: Timestamp) -> Bool {
             let outline = Outline(of: stored)
@@ -140,7 +140,7 @@ package final class ResourceMemory: Sendable {
                 checked: reach?.invalidations.latest ?? 0))
     }
 
-    /// Octets that the variants take.
+    /// Bytes that the variants take.
     package var cost: Int { snapshot.variants.reduce(0) { $0 + $1.cost } }
 
     package var snapshot: Snapshot {

@@ -262,7 +262,7 @@ public final class Service: Sendable {
         tellHost { $0.configurationIsInvalid(of: self) }
     }
 
-    /// Whether one of the closures makes `call`, which would have it run again, and so on for ever.
+    /// True if one of the closures makes `call`, which would have it run again, and so on for ever.
     private func isConfiguring(_ call: String) -> Bool {
         guard configurationSet.isComputing else { return false }
         reportProblem("a configure closure calls \(call), which changes nothing there; call it elsewhere")

@@ -6,18 +6,18 @@ extension SharedLoad {
     /// How many clients read or are about to.
     var interest: Int { state.withLock { $0.readers.count + $0.expected } }
 
-    /// Whether the response is known.
+    /// True if the response is known.
     var isAnswered: Bool { state.withLock { $0.answer != nil } }
 
-    /// Whether a reader is so slow that it reads from the spool, or will.
+    /// True if a reader is so slow that it reads from the spool, or will.
     package var needsSpool: Bool {
         state.withLock { state in state.readers.slowest.map { $0 < state.content.start } ?? false }
     }
 
-    /// Whether the producer waits for slow readers.
+    /// True if the producer waits for slow readers.
     package var isHoldingBack: Bool { state.withLock { $0.producer != nil } }
 
-    /// Whether nobody reads or is about to, and nobody has been interested since that departure; then nobody will.
+    /// True if nobody reads or is about to, and nobody has been interested since that departure; then nobody will.
     func closeIfAbandoned(since departure: Int) -> Bool {
         state.withLock { state in
             if state.isAbandoned, state.departures == departure { state.isClosing = true }

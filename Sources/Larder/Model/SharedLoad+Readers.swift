@@ -44,7 +44,7 @@ extension SharedLoad {
 
     struct ReaderState {
         var offset: Int64 = 0
-        /// How many octets from there on it is reading from the spool, which is needed until it asks for the next.
+        /// How many bytes from there on it is reading from the spool, which is needed until it asks for the next.
         private(set) var lent: Int64 = 0
         var waiting: UnsafeContinuation<Void, Never>?
         var isInterrupted = false

@@ -16,9 +16,9 @@ extension SharedLoad {
         package var supplier: String?
         /// The origin's status, where the pipeline has made another of it.
         package var received: Status?
-        /// Whether the pipeline has made an error of the response, so that it is not stored.
+        /// True if the pipeline has made an error of the response, so that it is not stored.
         package var isRefused = false
-        /// Whether the origin's confirmation of a stored response has fields for the first client alone.
+        /// True if the origin's confirmation of a stored response has fields for the first client alone.
         package var isForOne = false
 
         package init() {}
@@ -49,7 +49,7 @@ extension SharedLoad {
     /// A piece of content for one reader.
     package enum Piece: Sendable {
         case chunks([ContentChunk])
-        /// These octets have left the window: read them from the spool.
+        /// These bytes have left the window: read them from the spool.
         case spooled(any ContentReader, offset: Int64, count: Int)
         case end(trailers: Fields)
         case failed(any Error)

@@ -15,7 +15,7 @@ package final class SharedLoad: Sendable {
         var answer: Answer?
         var content = ContentWindow()
         var retains = false
-        /// Octets the registry has reserved for this shared load.
+        /// Bytes the registry has reserved for this shared load.
         var reserved = 0
         var spool: (any ContentReader)?
         /// The spool is released as soon as no reader is behind the window; until then nothing more is produced.
@@ -53,7 +53,7 @@ package final class SharedLoad: Sendable {
     private let registry: Registry?
 
     /// - Parameters:
-    ///   - window: octets retained for readers when the content is not retained whole.
+    ///   - window: bytes retained for readers when the content is not retained whole.
     ///   - expecting: clients that are about to `read`.
     init(window: Int, expecting: Int, registry: Registry? = nil) {
         self.window = window
@@ -174,7 +174,7 @@ package final class SharedLoad: Sendable {
         }
     }
 
-    /// Whether `next` has an answer without waiting.
+    /// True if `next` has an answer without waiting.
     package func hasNext(for reader: Int) -> Bool {
         state.withLock { state in
             guard let mine = state.readers[reader], !mine.isInterrupted else { return true }
@@ -188,7 +188,7 @@ package final class SharedLoad: Sendable {
     /// The answer, if there is one.
     package var currentAnswer: Answer? { state.withLock { $0.answer } }
 
-    /// Octets of content that have arrived so far.
+    /// Bytes of content that have arrived so far.
     package var received: Int64 { state.withLock { $0.content.end } }
 
     // MARK: Producing
@@ -201,7 +201,7 @@ package final class SharedLoad: Sendable {
     /// Announces the outcome of the request to the readers.
     ///
     /// - Parameters:
-    ///   - retains: keeps all content for the memory tier, if there is room for it. Room for `expected` octets is
+    ///   - retains: keeps all content for the memory tier, if there is room for it. Room for `expected` bytes is
     ///     reserved now; for more it is reserved as they arrive.
     package func announce(
         _ answer: Answer, _ remarks: Remarks = Remarks(), retains: Bool = false, expected: Int = 0,
@@ -255,7 +255,7 @@ package final class SharedLoad: Sendable {
     /// How many have ended reading.
     package var formerReaders: Int { state.withLock { $0.nextReader - $0.readers.count } }
 
-    /// Whether more than one client reads.
+    /// True if more than one client reads.
     package var isForSeveral: Bool { state.withLock { $0.readers.count > 1 } }
 
     /// Gives up the readers that the producer waits for, and those who are about as slow, if others wait behind them. True
@@ -281,7 +281,7 @@ package final class SharedLoad: Sendable {
         producer?.resume()
     }
 
-    /// Whether all content is retained so far.
+    /// True if all content is retained so far.
     package var isRetaining: Bool { state.withLock { $0.retains } }
 
     /// The store gave up: readers that are behind the window have lost their place.

@@ -70,7 +70,7 @@ extension ConfigurationPattern {
 public enum PatternError: Error, Hashable, Sendable {
     /// The pattern is empty.
     case empty
-    /// Longer than this many octets.
+    /// Longer than this many bytes.
     case tooLong(limit: Int)
     /// More wildcards than this.
     case tooManyWildcards(limit: Int)
@@ -86,7 +86,7 @@ public enum PatternError: Error, Hashable, Sendable {
     case dotSegment
     /// A percent sign that begins no triplet.
     case invalidPercentEncoding
-    /// An octet that is not allowed in URLs.
+    /// A byte that is not allowed in URLs.
     case refusedCharacter(UInt8)
     /// A regular expression that is malformed or too large: the part that contains it, and the problem.
     case malformedExpression(part: String, String)

@@ -13,9 +13,9 @@ public import LarderHTTP
 /// Pattern and URL are compared part by part, both in normal form and without dot segments; queries and fragments
 /// do not count. Time is bounded by the length of the URL times that of the pattern.
 public struct GlobPattern: Sendable, Hashable {
-    /// How many wildcards one pattern may have, and how many octets.
+    /// How many wildcards one pattern may have, and how many bytes.
     public static let wildcardLimit = 32
-    /// How many octets one pattern may have.
+    /// How many bytes one pattern may have.
     public static let lengthLimit = 2_048
 
     /// The pattern as written.
@@ -62,7 +62,7 @@ public struct GlobPattern: Sendable, Hashable {
         return (try? GlobPattern(String(decoding: plain, as: UTF8.self))) ?? self
     }
 
-    /// Whether the pattern names its own scheme and host.
+    /// True if the pattern names its own scheme and host.
     public var isAbsolute: Bool { origin != nil }
 }
 
@@ -210,7 +210,7 @@ extension TargetURI {
 
     private var hasDotSegments: Bool {
         withBytes(of: pathRange) { path in
-            // Each time the octets behind the next slash.
+            // Each time the bytes behind the next slash.
             var rest = path[...]
             while let slash = rest.firstIndex(of: 0x2F) {
                 rest = rest[(slash + 1)...]

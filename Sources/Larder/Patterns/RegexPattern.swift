@@ -5,17 +5,17 @@ public import LarderHTTP
 /// A regular expression searched for anywhere in the whole URL, its query included.
 ///
 /// It is not relative to the base URL: unless anchored with `^https://host/`, it selects resources on every host,
-/// so it is no scope for credentials. The syntax is RE2's (https://github.com/google/re2/wiki/Syntax), over octets:
+/// so it is no scope for credentials. The syntax is RE2's (https://github.com/google/re2/wiki/Syntax), over bytes:
 /// searching takes time that grows with the length of the URL whatever the expression, and there are no
 /// back-references and no look-around.
 public struct RegexPattern: ConfigurationPattern {
     /// The expression as written.
     public let text: String
-    /// Whether letters match in either case.
+    /// True if letters match in either case.
     public let ignoresCase: Bool
     private let compiled: CompiledRegex
 
-    /// In octets.
+    /// In bytes.
     static let lengthLimit = 1_024
 
     /// Compiles an expression.
@@ -37,7 +37,7 @@ public struct RegexPattern: ConfigurationPattern {
 /// Owns an expression that RE2 has compiled.
 // Holds: the pointer never changes, and RE2's searches may be called by several threads at once (re2.h).
 private final class CompiledRegex: @unchecked Sendable {
-    /// Octets that an expression, and what RE2 remembers of its searches, may take.
+    /// Bytes that an expression, and what RE2 remembers of its searches, may take.
     private static let memory = 256 << 10
     private let regex: OpaquePointer
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
 
-/// Octets with wildcards in them, matched as a whole in time proportional to the text times the wildcards.
+/// Bytes with wildcards in them, matched as a whole in time proportional to the text times the wildcards.
 struct WildcardText: Sendable, Hashable {
     enum Element: Sendable, Hashable {
         case literal([UInt8])
-        /// `?`: one octet other than a slash.
+        /// `?`: one byte other than a slash.
         case one
-        /// `*`: any number of octets other than a slash.
+        /// `*`: any number of bytes other than a slash.
         case segment
-        /// `**`: any number of octets.
+        /// `**`: any number of bytes.
         case anything
         /// `**/`: nothing, or anything that ends in a slash.
         case segments
@@ -101,7 +101,7 @@ struct WildcardText: Sendable, Hashable {
         return elements
     }
 
-    /// Whether the octets of `text` from `start` on match.
+    /// True if the bytes of `text` from `start` on match.
     func matches(_ octets: UnsafeRawBufferPointer, from start: Int) -> Bool {
         let text = CheckedOctets(octets)
         guard start <= text.count else { return false }

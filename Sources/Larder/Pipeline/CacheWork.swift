@@ -16,7 +16,7 @@ final class CacheWork: Sendable {
     /// Changes of an entry that those after them did not wait for any longer, and that have not ended.
     private struct Overdue {
         var count = 0
-        /// Whether there are changes that were requested later.
+        /// True if there are changes that were requested later.
         var isFollowed = false
     }
 
@@ -26,7 +26,7 @@ final class CacheWork: Sendable {
         /// Operations that concern more than one entry.
         var others: [UInt64: Task<Void, Never>] = [:]
         var lastNumber: UInt64 = 0
-        /// Writes of a daemon that are not done yet, and their octets.
+        /// Writes of a daemon that are not done yet, and their bytes.
         var pendingWrites = 0
         var pendingOctets = 0
     }

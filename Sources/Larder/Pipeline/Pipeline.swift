@@ -54,7 +54,7 @@ public struct Pipeline: Sendable {
         for key in stages.keys { stages[key]?.doNotCache() }
     }
 
-    /// Removes everything but the order: octets pass unchanged.
+    /// Removes everything but the order: bytes pass unchanged.
     public mutating func clear() { stages = [:] }
 
     /// Stages with transformers or caches that do not run, which is probably a mistake.
@@ -62,10 +62,10 @@ public struct Pipeline: Sendable {
         stages.filter { !$0.value.isEmpty && !order.contains($0.key) }.map(\.key).sorted { $0.name < $1.name }
     }
 
-    /// Whether any transformer runs, so that content may change.
+    /// True if any transformer runs, so that content may change.
     public var hasTransformers: Bool { order.contains { !self[$0].transformers.isEmpty } }
 
-    /// Whether a stage that runs has a cache.
+    /// True if a stage that runs has a cache.
     package var hasCaches: Bool { order.contains { self[$0].cache != nil } }
 
     /// The inputs of the results: stages and transformers in their order.

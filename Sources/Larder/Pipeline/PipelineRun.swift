@@ -30,7 +30,7 @@ struct PipelineRun: Sendable {
     private let sizeLimit: Int
 
     /// - Parameters:
-    ///   - sizeLimit: the most octets that a transformer may make of a response.
+    ///   - sizeLimit: the most bytes that a transformer may make of a response.
     ///   - subject: the subject for the cache of a stage; nil where the stage's output is not cached.
     init(_ pipeline: Pipeline, sizeLimit: Int, subject: (PipelineStageKey) -> CacheSubject?) {
         self.sizeLimit = sizeLimit
@@ -43,7 +43,7 @@ struct PipelineRun: Sendable {
 
     var entries: [CacheEntry] { steps.compactMap(\.entry) }
 
-    /// Whether any transformer applies to `response` as it is before the first stage.
+    /// True if any transformer applies to `response` as it is before the first stage.
     func hasTransformers(for response: Response) -> Bool {
         steps.contains { $0.transformers.contains { $0.applies(to: response) } }
     }
@@ -270,7 +270,7 @@ struct PipelineRun: Sendable {
 }
 
 extension Entity where Content == any Sendable {
-    /// The size of the content in octets, where it can be determined.
+    /// The size of the content in bytes, where it can be determined.
     fileprivate var measuredSize: Int? {
         if let octets = content as? [UInt8] { return octets.count }
         if let text = content as? String { return text.utf8.count }

@@ -6,7 +6,7 @@ public struct PipelineStage: Sendable {
     public private(set) var transformers: [any ResponseTransformer] = []
     /// The cache of the stage's output, if there is one.
     public private(set) var cache: AnyEntityCache?
-    /// Whether a daemon stores the stage's output; nil when that was not configured.
+    /// True if a daemon stores the stage's output; nil when that was not configured.
     package var isCached: Bool?
 
     /// Makes a stage without transformers and cache.

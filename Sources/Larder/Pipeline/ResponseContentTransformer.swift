@@ -92,6 +92,6 @@ public struct ResponseContentTransformer<Input: Sendable, Output: Sendable>: Res
 }
 
 extension Entity where Content == any Sendable {
-    /// Whether content is absent: no octets, and none announced by the status.
+    /// True if content is absent: no bytes, and none announced by the status.
     var hasNoContent: Bool { (content as? [UInt8])?.isEmpty ?? false }
 }

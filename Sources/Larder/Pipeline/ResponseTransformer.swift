@@ -13,7 +13,7 @@ public protocol ResponseTransformer: Sendable {
     /// The transformer in words, for errors and logs.
     var transformerDescription: String { get }
 
-    /// Whether `process` does anything to this response.
+    /// True if `process` does anything to this response.
     func applies(to response: Response) -> Bool
 
     /// The inputs of the results besides the response: two transformers with the same fingerprint give the same

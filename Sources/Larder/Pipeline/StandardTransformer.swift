@@ -32,7 +32,7 @@ public struct StandardTransformer: Sendable {
     public static let image = StandardTransformer(
         name: "image", contentTypes: ["image/*"], transformer: imageTransformer())
 
-    /// Octets to `JSONValue`; values that are neither object nor array are refused.
+    /// Bytes to `JSONValue`; values that are neither object nor array are refused.
     public static func jsonTransformer(transformErrors: Bool = true) -> some ResponseTransformer {
         ResponseContentTransformer("json", transformErrors: transformErrors) {
             (entity: Entity<[UInt8]>) throws -> JSONValue? in
@@ -46,7 +46,7 @@ public struct StandardTransformer: Sendable {
         }
     }
 
-    /// Octets to `String` by the entity's charset.
+    /// Bytes to `String` by the entity's charset.
     public static func textTransformer(transformErrors: Bool = true) -> some ResponseTransformer {
         ResponseContentTransformer("text", transformErrors: transformErrors) {
             (entity: Entity<[UInt8]>) throws -> String? in
@@ -60,7 +60,7 @@ public struct StandardTransformer: Sendable {
         }
     }
 
-    /// Octets to `ImageInfo`.
+    /// Bytes to `ImageInfo`.
     public static func imageTransformer(transformErrors: Bool = false) -> some ResponseTransformer {
         ResponseContentTransformer("image", transformErrors: transformErrors) {
             (entity: Entity<[UInt8]>) throws -> ImageInfo? in

@@ -4,11 +4,11 @@
 package struct TransformedResponse: Sendable {
     /// The resource's new data or error.
     package let response: Response
-    /// The response for clients: octets and the fields that describe them, or why there are none.
+    /// The response for clients: bytes and the fields that describe them, or why there are none.
     package let served: Result<Entity<[UInt8]>, RequestError>
-    /// Whether `served` differs from the received response.
+    /// True if `served` differs from the received response.
     package let isTransformed: Bool
-    /// Whether its octets differ, too.
+    /// True if its bytes differ, too.
     package let hasOtherOctets: Bool
     let outputs: [PipelineRun.Output]
 

@@ -37,7 +37,7 @@ public struct RequestBody: Sendable {
     /// No content.
     public static let none = RequestBody(form: .none)
 
-    /// Octets of a given type.
+    /// Bytes of a given type.
     public static func data(_ octets: [UInt8], contentType: String) -> RequestBody {
         RequestBody(form: .octets(octets, contentType: contentType))
     }

@@ -9,7 +9,7 @@ public struct ResponseInfo: Sendable {
         // A response that a program has changed is no longer the origin's.
         didSet { source = nil }
     }
-    /// Whether the response is new data; false when existing data was confirmed.
+    /// True if the response is new data; false when existing data was confirmed.
     public var isNew: Bool
     /// Whether `response` has all of the content. In a daemon, decorators do not see content of more than 1 MiB, streams
     /// of events and switched protocols, which are passed on as they arrive: their entity has content of no type they know.
@@ -18,7 +18,7 @@ public struct ResponseInfo: Sendable {
     var landing: Landing?
     /// The response that a daemon got it from; nil for what no origin sent.
     package var source: ResponseMark?
-    /// Whether a daemon's clients get it too.
+    /// True if a daemon's clients get it too.
     package var isInMemory = false
 
     /// Makes what a request comes to.
@@ -65,7 +65,7 @@ public final class Request: Sendable {
         var wasCancelled = false
         /// Those that come to what this one does.
         var relays: [RequestRelay] = []
-        /// Whether it comes to what another does, which does not hold it.
+        /// True if it comes to what another does, which does not hold it.
         var hasPassedOn = false
         /// Itself, from when it has passed on and hooks wait for it.
         var itself: Request?

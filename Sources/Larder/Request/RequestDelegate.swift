@@ -39,10 +39,10 @@ public final class RequestCompletion: Sendable {
         request.complete(.failure(RequestError(cause: AbandonedByDelegate(), timestamp: request.chainClock.now)))
     }
 
-    /// Whether the request is completed, by cancellation for example, so that a call would do nothing.
+    /// True if the request is completed, by cancellation for example, so that a call would do nothing.
     public var willBeIgnored: Bool { request.state == .completed }
 
-    /// Whether `other` is this request, or ends only after it.
+    /// True if `other` is this request, or ends only after it.
     func isAwaited(by other: Request) -> Bool { other.waits(for: request) }
 
     /// Has another request complete it. Nobody needs to hold this any more.
@@ -62,7 +62,7 @@ protocol WaitingDelegate: RequestDelegate {
 protocol WrappingDelegate: RequestDelegate {}
 
 extension Request {
-    /// Whether it is `other`, or ends only after it, as far as so many steps show.
+    /// True if it is `other`, or ends only after it, as far as so many steps show.
     fileprivate func waits(for other: Request, within steps: Int = 16) -> Bool {
         if self === other { return true }
         guard steps > 0, let waiting = delegate as? any WaitingDelegate else { return false }

@@ -4,15 +4,15 @@ import LarderIO
 
 /// The progress of a transfer, as its transport reports it. Any thread may write and read.
 public final class TransferProgress: Sendable {
-    /// Octets done and to be done; nil when the total is unknown.
+    /// Bytes done and to be done; nil when the total is unknown.
     public struct Counters: Sendable, Equatable {
-        /// Octets of the request that were sent.
+        /// Bytes of the request that were sent.
         public var sent = 0
-        /// Octets of the request in total.
+        /// Bytes of the request in total.
         public var toSend: Int?
-        /// Octets of the response that were received.
+        /// Bytes of the response that were received.
         public var received = 0
-        /// Octets of the response in total.
+        /// Bytes of the response in total.
         public var toReceive: Int?
 
         /// Makes counters.

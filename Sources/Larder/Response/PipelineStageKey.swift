@@ -8,9 +8,9 @@ public struct PipelineStageKey: Sendable, Hashable, CustomStringConvertible {
     /// Names a stage; a name of your own makes a custom stage.
     public init(_ name: String) { self.name = name }
 
-    /// Octets as the origin sent them.
+    /// Bytes as the origin sent them.
     public static let rawData = PipelineStageKey("rawData")
-    /// Octets decoded, decrypted, unpacked.
+    /// Bytes decoded, decrypted, unpacked.
     public static let decoding = PipelineStageKey("decoding")
     /// Text, JSON, images: the stage of the standard transformers.
     public static let parsing = PipelineStageKey("parsing")

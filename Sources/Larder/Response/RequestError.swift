@@ -46,10 +46,10 @@ public struct RequestError: Error, Sendable {
     /// The response's fields; none when there was no response.
     public var fields: Fields { entity?.fields ?? Fields() }
 
-    /// Whether the request was cancelled rather than failed.
+    /// True if the request was cancelled rather than failed.
     public var isCancellation: Bool { cause is RequestCancelled }
 
-    /// Whether the same request may succeed later: no response, or 408, 429, 502, 503, 504.
+    /// True if the same request may succeed later: no response, or 408, 429, 502, 503, 504.
     public var isTransient: Bool {
         if isCancellation { return false }
         // A partial response has a status, too.
@@ -210,7 +210,7 @@ public struct InvalidTextEncoding: PermanentFailure, CustomStringConvertible {
     public var description: String { "the response is in an unknown text encoding, '\(name)'" }
 }
 
-/// A response's octets are not valid text in the encoding that it names.
+/// A response's bytes are not valid text in the encoding that it names.
 public struct UndecodableText: PermanentFailure, CustomStringConvertible {
     /// The encoding's name.
     public let encoding: String
@@ -274,9 +274,9 @@ public struct TransformerTimedOut: PermanentFailure, CustomStringConvertible {
 
 /// The output of a transformer is larger than the configuration allows.
 public struct TransformedContentTooLarge: PermanentFailure, CustomStringConvertible {
-    /// The size of the output in octets.
+    /// The size of the output in bytes.
     public let size: Int
-    /// The limit in octets.
+    /// The limit in bytes.
     public let limit: Int
     /// Makes the error.
     public init(size: Int, limit: Int) {

@@ -12,7 +12,7 @@ extension Result where Success == AnyEntity, Failure == RequestError {
         }
     }
 
-    /// Whether this is the error of a cancelled request.
+    /// True if this is the error of a cancelled request.
     public var isCancellation: Bool {
         if case .failure(let error) = self { error.isCancellation } else { false }
     }

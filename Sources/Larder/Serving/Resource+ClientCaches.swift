@@ -9,7 +9,7 @@ package struct CachedResponse: Sendable {
     package let stored: AnyEntity
     /// The response for clients.
     package let served: Entity<[UInt8]>
-    /// Whether these may be other octets than the origin's.
+    /// True if these may be other bytes than the origin's.
     package let isTransformed: Bool
     let outputs: [PipelineRun.Output]
 }
@@ -84,7 +84,7 @@ extension Resource {
     /// Writes the stages' output for a response that clients get.
     ///
     /// - Parameters:
-    ///   - octets: the size of the content.
+    ///   - bytes: the size of the content.
     ///   - sharing: removes fields that only the first client may get.
     package func writeCaches(
         _ transformed: TransformedResponse, octets: Int, log: ModelLog,

@@ -3,7 +3,7 @@ package import LarderHTTP
 
 /// For loads that receive responses themselves: the pipeline, its caches, and the response for clients.
 extension Resource {
-    /// Whether any transformer of this configuration applies to a response that begins with `head` and has content. If
+    /// True if any transformer of this configuration applies to a response that begins with `head` and has content. If
     /// not, the content may be passed on as it arrives.
     package func hasTransformers(for head: ResponseHead, _ configuration: Configuration) -> Bool {
         guard configuration.serving != .raw, configuration.pipeline.hasTransformers else { return false }
@@ -75,8 +75,8 @@ extension Resource {
         return error
     }
 
-    /// The octets of a success, or of the content of an error that an origin sent or a transformer made on purpose. An
-    /// error of the pipeline itself has none. Unchanged octets keep the origin's fields about them.
+    /// The bytes of a success, or of the content of an error that an origin sent or a transformer made on purpose. An
+    /// error of the pipeline itself has none. Unchanged bytes keep the origin's fields about them.
     private func encoded(
         _ response: Response, _ received: Entity<[UInt8]>, limit: Int
     ) -> Result<Entity<[UInt8]>, RequestError> {

@@ -47,7 +47,7 @@ extension Session where Failure == any Error {
         }
     }
 
-    /// Octets as JSON. Values that are neither object nor array are refused unless `allowsFragments`.
+    /// Bytes as JSON. Values that are neither object nor array are refused unless `allowsFragments`.
     public func json(allowsFragments: Bool = false) -> AnySession<Request, JSONValue, any Error>
     where Value == [UInt8] {
         transform { try parse($0, allowsFragments) }

@@ -75,7 +75,7 @@ package struct ResourceMachine: Sendable {
     package var isLoading: Bool { !courses.isEmpty }
     package func isUnderWay(_ load: LoadID) -> Bool { courses.contains { $0.load == load } }
 
-    /// Whether `load` began before the resource was last invalidated, so that it cannot make up for it.
+    /// True if `load` began before the resource was last invalidated, so that it cannot make up for it.
     package func isOutdated(_ load: LoadID) -> Bool {
         courses.first { $0.load == load }.map(isOutdated) ?? false
     }

@@ -56,7 +56,7 @@ public struct ResourceState: Sendable {
     public let latestData: AnyEntity?
     /// `Resource.latestError` at that moment.
     public let latestError: RequestError?
-    /// Whether a load is in progress.
+    /// True if a load is in progress.
     public let isLoading: Bool
 
     /// The later of the times of data and error, or nil when there is neither.

@@ -10,7 +10,7 @@ let changingActors = ThreadMarks<any Actor>()
 final class IsolatedDelivery: Sendable {
     private struct Job: Sendable {
         let body: @Sendable (isolated any Actor) -> Void
-        /// Whether a later job supersedes it.
+        /// True if a later job supersedes it.
         let isDroppable: Bool
     }
 

@@ -24,7 +24,7 @@ public struct DownloadRequest: Sendable {
 public struct DownloadedFile: Sendable, Hashable {
     /// The path.
     public let path: String
-    /// The length in octets.
+    /// The length in bytes.
     public let count: Int
 
     /// Makes a value from the path and length of a file.

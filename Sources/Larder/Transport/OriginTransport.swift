@@ -126,7 +126,7 @@ public struct ResponseStream: AsyncSequence, Sendable {
     public var response: ResponseHead { source.head }
     /// The URL of the response, after redirections.
     public var url: TargetURI { source.url }
-    /// Octets of content, if that is known.
+    /// Bytes of content, if that is known.
     public var contentLength: Int? { source.contentLength }
 
     public func makeAsyncIterator() -> Iterator { Iterator(source: source) }

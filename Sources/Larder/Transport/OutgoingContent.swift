@@ -9,7 +9,7 @@ enum OutgoingContent: Sendable {
     case octets([UInt8])
     case file(FileReader)
 
-    /// Octets.
+    /// Bytes.
     var count: Int {
         switch self {
         case .none: 0
@@ -22,7 +22,7 @@ enum OutgoingContent: Sendable {
     private static let wholeLimit = 64 << 10
     private static let pieceSize = 256 << 10
 
-    /// The content in the pool's form; `sent` is called with the number of octets sent.
+    /// The content in the pool's form; `sent` is called with the number of bytes sent.
     func upstream(for method: Method, sent: @escaping (Int) -> Void) -> UpstreamRequest.Content {
         switch self {
         case .none:

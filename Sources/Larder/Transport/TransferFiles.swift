@@ -21,7 +21,7 @@ enum TransferFiles {
 final class FileReader: Sendable {
     private let path: String
     private let descriptor: Int32
-    /// The length when it was opened, in octets.
+    /// The length when it was opened, in bytes.
     let count: Int
 
     /// Opens a file. To be called where blocking on the disk is allowed.
@@ -39,7 +39,7 @@ final class FileReader: Sendable {
 
     deinit { close(descriptor) }
 
-    /// At least one octet from `offset` on, at most `count`.
+    /// At least one byte from `offset` on, at most `count`.
     func read(from offset: Int, count: Int) async throws -> ContentChunk {
         let wanted = min(count, self.count - offset)
         return try await TransferFiles.run { [self] in

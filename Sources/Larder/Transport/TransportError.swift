@@ -109,7 +109,7 @@ extension UpstreamError: TransientFailure {
 }
 
 extension TransportError: TransientFailure {
-    /// Whether the same request may succeed another time.
+    /// True if the same request may succeed another time.
     var isTransient: Bool {
         switch code {
         case .configuration, .certificate, .redirect, .contentTooLarge, .file: false

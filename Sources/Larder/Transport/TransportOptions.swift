@@ -15,7 +15,7 @@ public struct TransportOptions: Sendable {
 
     /// The proxy for requests to origins.
     public var proxy = Proxy.environment
-    /// Whether the system's authorities are trusted (`SSL_CERT_FILE` and `SSL_CERT_DIR` change their location).
+    /// True if the system's authorities are trusted (`SSL_CERT_FILE` and `SSL_CERT_DIR` change their location).
     public var trustsSystem = true
     /// A PEM file with further authorities to trust.
     public var caFile: String?
@@ -32,7 +32,7 @@ public struct TransportOptions: Sendable {
     public var connectionLimit = 16
     /// How long a connection is kept open for the next request.
     public var idleTimeout = Duration.seconds(30)
-    /// The longest content in octets that is read into memory. Downloads and streams have no limit.
+    /// The longest content in bytes that is read into memory. Downloads and streams have no limit.
     public var contentLimit = 256 << 20
     /// The value of `User-Agent` for requests that have none; nil sends none.
     public var userAgent: String? = "larder"

@@ -4,7 +4,7 @@ import LarderHTTP
 extension ResourceURL {
     /// This URL with one query parameter set; an empty value leaves the bare name, nil removes the parameter.
     ///
-    /// Other parameters keep their octets; all of them are put in the order of their decoded names, so that one
+    /// Other parameters keep their bytes; all of them are put in the order of their decoded names, so that one
     /// set of parameters is one resource.
     public func withParam(_ name: String, _ value: String?) -> ResourceURL {
         withParams([(name, value.map { [$0] } ?? [])])

@@ -28,7 +28,7 @@ public struct ResourceURL: Sendable, Hashable {
         if case .target(let target) = form { target } else { nil }
     }
 
-    /// Whether requests can be made.
+    /// True if requests can be made.
     public var isValid: Bool { target != nil }
 
     /// The URL as text; the original text if it is invalid.

@@ -33,7 +33,7 @@ final class EntityImport: OwnIntake, @unchecked Sendable {
     private let proxy: Proxy
     private let includesPrivate: Bool
     private let limits: ParseLimits
-    /// The octets of a head in JSON, where an octet of a field may take two, and of its URL.
+    /// The bytes of a head in JSON, where a byte of a field may take two, and of its URL.
     private let headLimit: Int64
     private var reader = TarReader()
     private var place = Place.between

@@ -4,7 +4,7 @@
 package enum Tar {
     static let block = 512
 
-    /// The head of a file, which its octets and `padding` follow.
+    /// The head of a file, which its bytes and `padding` follow.
     static func head(_ name: String, size: Int64, modified: Int64) -> [UInt8] {
         var head = [UInt8](repeating: 0, count: block)
         func put(_ octets: some Sequence<UInt8>, at start: Int) {
@@ -34,7 +34,7 @@ package enum Tar {
         return head
     }
 
-    /// How many zeros follow the octets of a file.
+    /// How many zeros follow the bytes of a file.
     static func padding(after size: Int64) -> Int { Int((Int64(block) - size % Int64(block)) % Int64(block)) }
 
     /// A whole file.
@@ -51,7 +51,7 @@ package enum Tar {
     }
 }
 
-/// Takes an archive apart as its octets come.
+/// Takes an archive apart as its bytes come.
 package struct TarReader {
     package enum Event: Equatable, Sendable {
         case file(name: String, size: Int64)
@@ -87,7 +87,7 @@ package struct TarReader {
         octets.append(contentsOf: more)
     }
 
-    /// The next event; nil when more octets are needed.
+    /// The next event; nil when more bytes are needed.
     package mutating func next() throws(Failure) -> Event? {
         while true {
             switch phase {
@@ -136,7 +136,7 @@ package struct TarReader {
         if head[257..<262].elementsEqual("ustar".utf8), !prefix.isEmpty { name = prefix + "/" + name }
         if name.hasPrefix("./") { name.removeFirst(2) }
         let type = head[156]
-        // Links, devices and folders have no octets, whatever size they are given; other types are what tools add about
+        // Links, devices and folders have no bytes, whatever size they are given; other types are what tools add about
         // the next file.
         if (UInt8(ascii: "1")...UInt8(ascii: "6")).contains(type) { return nil }
         let isFile = type == UInt8(ascii: "0") || type == 0

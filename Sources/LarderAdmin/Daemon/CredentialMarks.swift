@@ -18,7 +18,7 @@ struct CredentialMarks: Sendable {
     /// In the file, the mark of those whose former responses may still be on disk: it is no service's, so that the next
     /// start removes them again.
     private static let unsettled = "?"
-    /// Octets of the file.
+    /// Bytes of the file.
     private static let limit = 8 << 20
     /// Stands among those that are open for the services that are not in the configuration; no service is called so.
     private static let absent = ""
@@ -32,9 +32,9 @@ struct CredentialMarks: Sendable {
     private(set) var open: [String: UInt64] = [:]
     private var lastChange: UInt64 = 0
     private let store: SQLiteStore?
-    /// Whether there was no whole file beside stored responses, until they are gone. There is none again before that.
+    /// True if there was no whole file beside stored responses, until they are gone. There is none again before that.
     private var isLost: Bool
-    /// Whether there is a file, even if no service has a mark: without one, the next start would not know that.
+    /// True if there is a file, even if no service has a mark: without one, the next start would not know that.
     private var isWritten = false
 
     init(in store: SQLiteStore?) {

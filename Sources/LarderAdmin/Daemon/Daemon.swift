@@ -127,7 +127,7 @@ package final class Daemon: Sendable {
         }
     }
 
-    /// Whether this thread is making a configuration, which programs are asked for theirs in: another would wait for it.
+    /// True if this thread is making a configuration, which programs are asked for theirs in: another would wait for it.
     var isConfiguring: Bool { maker.withLock { $0 == Thread.current } }
 
     private func configuring<Result>(_ body: (inout Lasting) throws -> Result) rethrows -> Result {

@@ -21,7 +21,7 @@ final class DaemonHost: ServiceHost {
     /// There will be no daemon: what has been asked for is not done.
     func giveUp() { daemon.giveUp() }
 
-    /// Whether the daemon is there; if not, it does `operation` later.
+    /// True if the daemon is there; if not, it does `operation` later.
     private func isThere(orLater operation: @escaping @Sendable () -> Rest?, of service: Service) -> Bool {
         if daemon.value != nil { return true }
         daemon.whenThere { _ in if let rest = operation() { service.whileHosted(rest) } }

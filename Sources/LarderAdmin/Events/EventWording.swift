@@ -147,7 +147,7 @@ struct EventWording: EventText {
 }
 
 extension ResourceChange {
-    /// Whether nothing is known about the resource.
+    /// True if nothing is known about the resource.
     var isBlank: Bool { snapshot.variants.isEmpty && snapshot.failure == nil && loads.isEmpty && unstored == nil }
 }
 

@@ -36,7 +36,7 @@ enum ExplainedCandidates {
         }
     }
 
-    /// Whether it is an error of the origin that the store does not take, whatever the pipeline made of it.
+    /// True if it is an error of the origin that the store does not take, whatever the pipeline made of it.
     private static func isKeptInMemoryAlone(_ variant: Variant, _ situation: Situation) -> Bool {
         guard !variant.isOverride, !variant.isWritten else { return false }
         let stored = variant.stored

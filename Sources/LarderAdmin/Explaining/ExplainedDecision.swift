@@ -306,14 +306,14 @@ struct ExplainedDecision {
 
 /// The coding in which a stored response would be sent, where the configuration offers a choice.
 struct ExplainedCoding {
-    /// The detail in `Cache-Status`; nil for the stored octets.
+    /// The detail in `Cache-Status`; nil for the stored bytes.
     let word: String?
     let sentence: String
     let advice: String?
-    /// Whether a range would be ignored.
+    /// True if a range would be ignored.
     let ignoresRange: Bool
 
-    /// Nil where every client gets the stored octets.
+    /// Nil where every client gets the stored bytes.
     init?(_ situation: Situation, _ variant: Variant) {
         guard let recoding = variant.served.recoding else { return nil }
         let decision = recoding.decide(

@@ -61,7 +61,7 @@ struct Explanation: Sendable {
     /// The subject of the conditions below.
     var storageSubject: String
     var storage: [Condition]
-    /// Whether stored responses matter for such a request.
+    /// True if stored responses matter for such a request.
     var isLookedUp = true
     /// How to get another outcome.
     var advice: [String]

@@ -27,14 +27,14 @@ struct Situation: Sendable {
     /// Newest first.
     var variants: [Variant] = []
     var isInMemory = false
-    /// Whether what is stored is kept from eviction.
+    /// True if what is stored is kept from eviction.
     var isPinned = false
     var failure: LoadFailure?
-    /// Whether a load is under way that the request would join.
+    /// True if a load is under way that the request would join.
     var isLoading = false
     /// Whether origins are asked at the moment, where that differs from the configuration.
     var standing: OriginStanding?
-    /// Whether the request would probe an unreachable origin.
+    /// True if the request would probe an unreachable origin.
     var isProbeDue = false
     /// How long until it is decided whether the response is refreshed ahead; nil when that is not planned.
     var aheadWait: Duration?
@@ -119,9 +119,9 @@ struct Situation: Sendable {
     var passing: ForwardReason? {
         request.passing(isReadByContent: isKeyedByContent, caches: configuration.caches)
     }
-    /// Whether the cache is consulted at all.
+    /// True if the cache is consulted at all.
     var isRead: Bool { passing != .method }
-    /// Whether the content of a POST or QUERY is part of the key.
+    /// True if the content of a POST or QUERY is part of the key.
     var isKeyedByContent: Bool { content?.method == method && request.mayBeKeyedByContent }
     /// The method whose configuration applies.
     var configuredMethod: LarderHTTP.Method { method == .head ? .get : method }

@@ -78,7 +78,7 @@ enum HTTPArchive {
     }
 
     private static func add(_ octets: [UInt8], to object: inout JSONObject, encoding: String) {
-        // Control characters take six times their octets as text.
+        // Control characters take six times their bytes as text.
         let isText = !octets.contains { $0 < 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D }
         if isText, let text = String(validating: octets, as: UTF8.self) {
             object["text"] = .string(text)

@@ -16,7 +16,7 @@ struct InterceptionReport: Sendable {
 
     struct Tunnel: Sendable {
         var line: TunnelTable.Line
-        /// Whether it would be tunnelled again under the current configuration.
+        /// True if it would be tunnelled again under the current configuration.
         var lasts: Bool
     }
 

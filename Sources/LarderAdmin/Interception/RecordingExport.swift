@@ -21,7 +21,7 @@ final class RecordingExport: OwnContent, @unchecked Sendable {
     private let walkers: WorkerPool
     private let isEnding: @Sendable () -> Bool
     private var rest: ArraySlice<RecordedExchange>
-    /// The octets and values of the exchanges so far, which an import will count in the same way.
+    /// The bytes and values of the exchanges so far, which an import will count in the same way.
     private var octets = 0
     private var values = 0
     private var omitted: Int

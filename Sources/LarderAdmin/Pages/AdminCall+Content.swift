@@ -9,7 +9,7 @@ import LarderRules
 
 /// `/-/content`: stored content, decoded, for people to look at.
 ///
-/// It may be from any origin, and shares the address of Larder's own pages: so browsers get it as octets, except images
+/// It may be from any origin, and shares the address of Larder's own pages: so browsers get it as bytes, except images
 /// of types without scripts.
 extension AdminCall {
     private static let contentLimit = 4 << 20
@@ -67,7 +67,7 @@ extension AdminCall {
 }
 
 extension VariantContent {
-    /// Its first octets; nil when they cannot be read.
+    /// Its first bytes; nil when they cannot be read.
     fileprivate func octets(upTo limit: Int) async -> [UInt8]? {
         switch self {
         case .memory(let chunks, _): return Array(chunks.flatMap(\.bytes).prefix(limit))

@@ -85,7 +85,7 @@ extension AdminCall {
 }
 
 extension PinListing {
-    /// The octets on disk, with what a row takes beside its content.
+    /// The bytes on disk, with what a row takes beside its content.
     fileprivate var cost: Int64 { PinListing.cost(ofVariants: variants, bytes: bytes) }
 
     fileprivate static func cost(ofVariants variants: Int, bytes: Int64) -> Int64 { bytes + Int64(variants) * 1_024 }

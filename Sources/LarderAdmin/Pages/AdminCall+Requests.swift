@@ -67,7 +67,7 @@ extension AdminCall {
 }
 
 extension ResourceFilter {
-    /// Whether the note is about a selected resource.
+    /// True if the note is about a selected resource.
     func accepts(_ note: RequestNote) -> Bool {
         matchesAll || accepts(ResourceURL(note.url), service: note.service)
     }

@@ -76,7 +76,7 @@ struct AdminGuard {
         }
     }
 
-    /// Whether a browser reports that another site caused the request, or a document received through the gateway: some
+    /// True if a browser reports that another site caused the request, or a document received through the gateway: some
     /// have the same address as these pages. Other clients report nothing.
     private func isFromAnotherSite(_ request: OwnRequest) -> Bool {
         let fields = request.fields
@@ -87,7 +87,7 @@ struct AdminGuard {
         return fields[all: .referer].contains { !isOwnPage($0, at: own) }
     }
 
-    /// Whether a URL is that of one of these pages.
+    /// True if a URL is that of one of these pages.
     private func isOwnPage(_ url: String, at origin: String) -> Bool {
         guard url.hasPrefix(origin + "/") else { return false }
         let path = url.dropFirst(origin.count).prefix { $0 != "?" && $0 != "#" }

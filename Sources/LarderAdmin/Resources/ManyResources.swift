@@ -15,7 +15,7 @@ struct ManyResources {
     let proxy: Proxy
     let selection: ResourceSelection
     let walkers: WorkerPool
-    /// Whether pinned resources are left as they are.
+    /// True if pinned resources are left as they are.
     var sparesPins = false
 
     struct Counts {
@@ -236,7 +236,7 @@ struct ManyResources {
         if isEmptied > 0 { _ = try await forget() }
     }
 
-    /// Whether the disk may contain any.
+    /// True if the disk may contain any.
     private func mayBeOnDisk(_ diskTier: DiskTier) -> Bool {
         selection.match.label.map { diskTier.store.mayContain($0) } ?? true
     }

@@ -10,7 +10,7 @@ struct OneResource {
     private let subjects: [ResourceSubject]
     private let proxy: Proxy
     private let walkers: WorkerPool
-    /// Whether it is left as it is where it is pinned.
+    /// True if it is left as it is where it is pinned.
     private let sparesPins: Bool
 
     /// - Throws: `Problem` where `url` names no resource, or one that is to be spared.

@@ -18,17 +18,17 @@ struct ResourceLine {
     let isOnDisk: Bool
     /// The number of responses since it was loaded into memory.
     var hits: UInt64 = 0
-    /// Whether it is kept from eviction.
+    /// True if it is kept from eviction.
     var isPinned = false
     /// How many responses `larder history` lists, where a service has some kept.
     var versions: Int?
-    /// Whether the configuration no longer has its service: only lists and patterns find it.
+    /// True if the configuration no longer has its service: only lists and patterns find it.
     var isLeftover = false
 
     /// Unique among all lines.
     var name: String { "\(service) \(partition.name) \(url)" }
 
-    /// Whether there is a state to list; a resource that was only relayed has none.
+    /// True if there is a state to list; a resource that was only relayed has none.
     var isWorthListing: Bool { !variants.isEmpty || isLoading || hasFailed }
 
     func json(at now: Timestamp) -> JSONValue {
@@ -67,7 +67,7 @@ struct ResourceLine {
         for (index, count) in zip(kept, counts) { lines[index].versions = count }
     }
 
-    /// Octets of content.
+    /// Bytes of content.
     var bytes: Int64 { variants.reduce(0) { $0 + Int64($1.content.length) } }
 
     func state(at now: Timestamp) -> String {
@@ -93,7 +93,7 @@ struct ResourceLine {
 }
 
 extension RoutedService {
-    /// Whether superseded responses of this URL are kept.
+    /// True if superseded responses of this URL are kept.
     fileprivate func keepsVersions(of url: String) -> Bool {
         guard let target = ResourceURL(url).target else { return false }
         let configuration = configuration(for: target, method: ContentMark.split(url).mark?.method ?? .get)

@@ -15,7 +15,7 @@ enum ResourceSelection: Sendable {
     /// One URL in every partition, and for every content that is part of a key.
     case partitions(ResourceSubject)
 
-    /// Whether a resource is selected, judging by its key.
+    /// True if a resource is selected, judging by its key.
     func accepts(_ resource: Resource, service: RoutedService) -> Bool {
         switch self {
         case .matching(let filter): filter.accepts(resource.url, service: service.name)
@@ -25,7 +25,7 @@ enum ResourceSelection: Sendable {
         }
     }
 
-    /// Whether a resource belongs to `url`, but is not the shared one.
+    /// True if a resource belongs to `url`, but is not the shared one.
     private func isBeside(_ url: String, _ resource: Resource) -> Bool {
         if resource.key.url == url { return resource.partition != .shared }
         guard resource.key.url.utf8.count > url.utf8.count else { return false }
@@ -33,7 +33,7 @@ enum ResourceSelection: Sendable {
         return mark != nil && plain == url
     }
 
-    /// Whether a response of such a resource is selected.
+    /// True if a response of such a resource is selected.
     func accepts(_ stored: StoredResponse) -> Bool {
         switch self {
         case .matching, .partitions: true
@@ -105,7 +105,7 @@ struct ResourceFilter: Sendable {
         self.byName = byName
     }
 
-    /// Whether it matches everything.
+    /// True if it matches everything.
     var matchesAll: Bool { pattern == nil && only == nil }
 
     func accepts(_ url: ResourceURL, service: String) -> Bool {

@@ -45,7 +45,7 @@ struct SortedResources {
         var lines: [ResourceLine] = []
         /// How many there are, among those examined.
         var total = 0
-        /// Whether all were examined.
+        /// True if all were examined.
         var isComplete = true
     }
 

@@ -13,7 +13,7 @@ struct StateReport {
     private let loads: [ActiveLoad]
     private let unstored: UnstoredResponse?
     private let now: Timestamp
-    /// Whether a plain request for the newest variant would be answered without asking the origin.
+    /// True if a plain request for the newest variant would be answered without asking the origin.
     private let isUpToDate: Bool
 
     /// The largest content included in an event.

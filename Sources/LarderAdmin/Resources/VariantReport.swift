@@ -9,7 +9,7 @@ import LarderRules
 struct VariantReport {
     let variant: Variant
     let now: Timestamp
-    /// Whether it is in the partition of one user.
+    /// True if it is in the partition of one user.
     var isForOne = false
 
     private var stored: StoredResponse { variant.stored }

@@ -69,7 +69,7 @@ extension KeptStatistics {
         return writer.octets
     }
 
-    /// Nil where the octets are damaged, or of another version.
+    /// Nil where the bytes are damaged, or of another version.
     init?(_ octets: [UInt8]) {
         let length = octets.count - KeptStatistics.digestLength
         guard length > KeptStatistics.heading.count, octets.starts(with: KeptStatistics.heading) else { return nil }

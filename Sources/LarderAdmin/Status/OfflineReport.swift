@@ -12,7 +12,7 @@ struct OfflineReport: Sendable {
         var name: String
         var mode: OfflineMode
         var configured: OfflineMode
-        /// Whether it does not ask its origin at the moment.
+        /// True if it does not ask its origin at the moment.
         var isOffline: Bool
     }
 

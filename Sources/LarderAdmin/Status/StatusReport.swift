@@ -38,7 +38,7 @@ struct StatusReport: Sendable {
     /// Exchanges by their outcome.
     var requests: [LoopCounters.Kind: UInt64]
     var amounts: [LoopCounters.Amount: UInt64]
-    /// Octets of content sent for clients' requests, without Larder's own pages.
+    /// Bytes of content sent for clients' requests, without Larder's own pages.
     var sent: UInt64
     var reasons: [LoopCounters.Reason: UInt64]
     /// Exchanges by their duration, on `LatencyScale`.
@@ -166,7 +166,7 @@ struct StatusReport: Sendable {
 
 /// This process's resource usage according to the kernel, read without disk access.
 package struct ProcessUsage: Sendable {
-    /// Octets of memory in use; nil where the kernel does not report it.
+    /// Bytes of memory in use; nil where the kernel does not report it.
     package var residentBytes: Int64?
     /// Processor time since the start, in seconds.
     var processorSeconds: Double

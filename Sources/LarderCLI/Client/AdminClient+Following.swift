@@ -56,13 +56,13 @@ extension AdminClient {
 
 /// Extracts the data of events from the content of an event stream (HTML, Server-sent events), as Larder writes it.
 struct EventStreamReader {
-    /// The octets of an incomplete event.
+    /// The bytes of an incomplete event.
     private var rest: [UInt8] = []
 
     /// The size limit of one event; it contains the state of at most a thousand resources.
     static let eventLimit = 64 << 20
 
-    /// Reads more octets; returns the data of the events that are complete now.
+    /// Reads more bytes; returns the data of the events that are complete now.
     mutating func read(_ octets: [UInt8]) throws(StreamEnd) -> [String] {
         // A line end may have arrived in two halves.
         var searched = max(0, rest.count - 1)
@@ -103,6 +103,6 @@ struct Reconnecting {
         return Reconnecting.pauses[tries]
     }
 
-    /// Whether this is the first attempt since an event arrived.
+    /// True if this is the first attempt since an event arrived.
     var isFirst: Bool { tries == 1 }
 }

@@ -14,14 +14,14 @@ struct AdminClient {
     var place: TCPPlace?
     /// Where else a socket was looked for.
     var others: [String] = []
-    /// Whether only TCP is used.
+    /// True if only TCP is used.
     var isOverTCP = false
     /// Where the TCP address was given: `--url`, or `LARDER_URL` of the environment.
     var placeName = "--url"
 
     /// Seconds that the daemon may be silent. A load may take longer, as long as the daemon answers others.
     var patience = AdminClient.patience
-    /// Whether a person is told that the daemon is silent.
+    /// True if a person is told that the daemon is silent.
     var showsSilence = true
 
     static let patience = 120
@@ -81,7 +81,7 @@ struct AdminClient {
     /// Loads take as long as their origin does, and the daemon ends those of origins that are silent.
     private static func isLoad(_ target: String) -> Bool { target.hasPrefix("/-/resource/load") }
 
-    /// Whether the daemon answers anything now.
+    /// True if the daemon answers anything now.
     private var isThere: Bool {
         do throws(PlainStream.Failure) {
             let stream = try connect(seconds: 30, mayUseTCP: true)
@@ -179,7 +179,7 @@ struct AdminClient {
 struct AdminAnswer {
     let status: Int
     let content: [UInt8]
-    /// Whether the admin token would have to come with the request.
+    /// True if the admin token would have to come with the request.
     var wantsToken = false
     /// The next step for this command, where it is another than the daemon's advice.
     var advice: String?

@@ -10,7 +10,7 @@ final class ExportedFile {
     private let path: String
     private let part: String
     private let descriptor: Int32
-    /// Whether the unfinished file is this one's.
+    /// True if the unfinished file is this one's.
     private var isBegun = false
 
     var isStandardOutput: Bool { descriptor == STDOUT_FILENO }
@@ -91,7 +91,7 @@ final class ExportedFile {
 final class ImportedFile {
     private let path: String
     private let descriptor: Int32
-    /// In octets; nil where only its end tells.
+    /// In bytes; nil where only its end tells.
     let length: Int?
 
     init(_ path: String) throws {
@@ -111,7 +111,7 @@ final class ImportedFile {
 
     deinit { if descriptor > STDIN_FILENO { close(descriptor) } }
 
-    /// The next octets; none at the end.
+    /// The next bytes; none at the end.
     func read(atMost limit: Int) throws -> [UInt8] {
         var octets = [UInt8](repeating: 0, count: limit)
         while true {

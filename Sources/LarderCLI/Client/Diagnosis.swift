@@ -76,7 +76,7 @@ struct Diagnosis {
         try examineStored(try answer(of: try ask(.get, target("/-/explain")), as: "storage"))
     }
 
-    /// Whether the mode says so, for all or for the service.
+    /// True if the mode says so, for all or for the service.
     private func isOffline(_ status: JSONValue, _ service: String) -> Bool {
         status["offline"]?["mode"]?.string == "on"
             || (status["services"]?.array ?? []).contains {

@@ -21,7 +21,7 @@ struct FormerVariables {
         }
     }
 
-    /// Whether nothing was set.
+    /// True if nothing was set.
     var isEmpty: Bool { names.isEmpty }
 
     /// `values`, and what they replace. Values that were remembered before stay, as the present ones are Larder's own.

@@ -8,7 +8,7 @@ struct PlainResponse: ~Copyable {
     private(set) var head = ResponseHead()
     private let stream: PlainStream
     private var decoder = FramingDecoder(.none)
-    /// Octets that were received and not decoded yet.
+    /// Bytes that were received and not decoded yet.
     private var received: [UInt8] = []
 
     /// Reads the head of the response to a request of that method, which was sent on `stream`.
@@ -49,7 +49,7 @@ struct PlainResponse: ~Copyable {
         }
     }
 
-    /// Whether a head is complete.
+    /// True if a head is complete.
     private mutating func readHead(_ parser: inout ResponseHeadParser) throws(PlainStream.Failure) -> Bool {
         let octets = received
         let result: HeadParseResult
@@ -63,7 +63,7 @@ struct PlainResponse: ~Copyable {
         return true
     }
 
-    /// The next octets of the content, at least one; none at its end.
+    /// The next bytes of the content, at least one; none at its end.
     mutating func receive() throws(PlainStream.Failure) -> [UInt8] {
         while true {
             let octets = received

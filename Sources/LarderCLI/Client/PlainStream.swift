@@ -25,7 +25,7 @@ struct PlainStream: ~Copyable {
         /// The connection ended before the response did.
         case endedEarly
 
-        /// Whether the Unix socket is missing, or inaccessible to this user.
+        /// True if the Unix socket is missing, or inaccessible to this user.
         var isAboutTheSocket: Bool {
             switch self {
             case .connect(let code): [ENOENT, ENOTDIR, ECONNREFUSED, EACCES, EPERM].contains(code)
@@ -118,7 +118,7 @@ struct PlainStream: ~Copyable {
         }
     }
 
-    /// Waits a little for octets. If none come, a person is told so in a line of progress, and the result is true.
+    /// Waits a little for bytes. If none come, a person is told so in a line of progress, and the result is true.
     func showSilence(_ words: String) -> Bool {
         var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         guard isatty(STDERR_FILENO) == 1, poll(&wanted, 1, 3_000) == 0 else { return false }
@@ -126,7 +126,7 @@ struct PlainStream: ~Copyable {
         return true
     }
 
-    /// The available octets, at least one; none at the end of the stream.
+    /// The available bytes, at least one; none at the end of the stream.
     func receive() throws(Failure) -> [UInt8] {
         var chunk = [UInt8](repeating: 0, count: 64 << 10)
         while true {

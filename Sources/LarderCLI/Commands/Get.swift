@@ -112,7 +112,7 @@ struct Get: ParsableCommand {
         }
     }
 
-    /// Whether a response is an error of Larder itself rather than of the origin.
+    /// True if a response is an error of Larder itself rather than of the origin.
     static func isOwnProblem(_ fields: Fields) -> Bool {
         fields[.contentType].flatMap { MediaType($0) }?.essence == "application/problem+json"
             && fields[.proxyStatus]?.contains("; error=") == true

@@ -83,7 +83,7 @@ struct List: ParsableCommand {
         try end(isEmpty: count == 0)
     }
 
-    /// Whether the list is of everything.
+    /// True if the list is of everything.
     private var isWhole: Bool { pattern == nil && state == nil }
 
     private func end(isEmpty: Bool) throws {

@@ -54,7 +54,7 @@ struct DefaultPaths: Sendable {
         return String(first.count > 1 && first.hasSuffix("/") ? first.dropLast() : first)
     }
 
-    /// Whether the directory of `path` can be trusted to contain a socket of this user or the system: no other user may
+    /// True if the directory of `path` can be trusted to contain a socket of this user or the system: no other user may
     /// create one there. In `/tmp` another user may have created the directory first.
     func isTrusted(socket path: String) -> Bool {
         guard path.hasPrefix("/tmp/") else { return true }

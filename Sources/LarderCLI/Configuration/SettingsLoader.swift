@@ -17,7 +17,7 @@ package struct SettingsLoader: Sendable {
     /// The files of which the first that exists is read when none is given, other than the usual ones.
     var usualFiles: [String]?
     var user: uid_t = getuid()
-    /// Whether the file of users is read too; the command that makes it does without.
+    /// True if the file of users is read too; the command that makes it does without.
     var readsUsers = true
 
     /// Larger files are refused.
@@ -211,7 +211,7 @@ extension [SettingsProblem] {
 }
 
 extension [UInt8] {
-    /// Line and column of the first octet of invalid UTF-8.
+    /// Line and column of the first byte of invalid UTF-8.
     fileprivate var firstInvalidUTF8: (line: Int, column: Int) {
         var line = 1
         var column = 1

@@ -15,7 +15,7 @@ final class DaemonLog: Sendable {
         var style: LogLine.Style
     }
 
-    /// Whether the journal reads standard error: it adds its own times, and parses a line's priority from its prefix.
+    /// True if the journal reads standard error: it adds its own times, and parses a line's priority from its prefix.
     private let isJournal: Bool
     private let state: Lock<State>
     private let writer: LogWriter
@@ -55,7 +55,7 @@ final class DaemonLog: Sendable {
         LogLine.Style(isJSON: settings.format == .json, isJournal: isJournal)
     }
 
-    /// Whether `descriptor` leads to `stream`, a device and an inode (systemd.exec(5)).
+    /// True if `descriptor` leads to `stream`, a device and an inode (systemd.exec(5)).
     static func isJournal(_ stream: String?, _ descriptor: Int32) -> Bool {
         guard let parts = stream?.split(separator: ":"), parts.count == 2 else { return false }
         var status = stat()

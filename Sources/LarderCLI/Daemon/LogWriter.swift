@@ -11,15 +11,15 @@ final class LogWriter: Sendable {
     private struct State {
         var waiting: [UInt8] = []
         var lost = 0
-        /// Whether `waiting` begins within a line.
+        /// True if `waiting` begins within a line.
         var isTorn = false
-        /// Whether the thread has been scheduled.
+        /// True if the thread has been scheduled.
         var isScheduled = false
         var isClosing = false
     }
 
     static let limit = 1 << 20
-    /// A pipe that has room at all has room for so many octets.
+    /// A pipe that has room at all has room for so many bytes.
     private static let piece = Int(PIPE_BUF)
 
     private let descriptor: Int32

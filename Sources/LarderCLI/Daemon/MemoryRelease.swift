@@ -16,7 +16,7 @@ struct MemoryRelease {
     /// After fewer turns there is nothing worth returning, unless memory has grown: a crowd that comes at once takes
     /// few turns.
     private static let effort = 1_000
-    /// Octets in use more than after the last time.
+    /// Bytes in use more than after the last time.
     private static let growth: Int64 = 16 << 20
 
     private var last = 0
@@ -25,7 +25,7 @@ struct MemoryRelease {
 
     /// - Parameters:
     ///   - turns: of all loops together, since the start.
-    ///   - resident: octets of memory in use; nil where that is unknown.
+    ///   - resident: bytes of memory in use; nil where that is unknown.
     mutating func isDue(turns: Int, resident: Int64?) -> Bool {
         defer { last = turns }
         let hasGrown = if let resident, let remained { resident - remained >= Self.growth } else { false }
@@ -41,6 +41,6 @@ struct MemoryRelease {
         remained = MemoryRelease.resident
     }
 
-    /// Octets of memory in use.
+    /// Bytes of memory in use.
     static var resident: Int64? { ProcessUsage().residentBytes }
 }

@@ -110,7 +110,7 @@ struct Watchdog: Sendable, Equatable {
     /// The interval between reports: half of the required one, so that one delay does no harm.
     var interval: Duration { patience / 4 }
 
-    /// Whether every loop makes progress. One that waits for the kernel does; one whose turn lasts for half of the
+    /// True if every loop makes progress. One that waits for the kernel does; one whose turn lasts for half of the
     /// timeout is stuck, and its clients wait as long.
     func isSatisfied(by loops: [LoopStatistics]) -> Bool {
         loops.allSatisfy { $0.currentTurn < patience / 2 }

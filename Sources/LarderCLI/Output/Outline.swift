@@ -49,7 +49,7 @@ enum Outline {
         }.joined()
     }
 
-    /// Whether a value fits on one line.
+    /// True if a value fits on one line.
     private static func isPlain(_ value: JSONValue) -> Bool {
         switch value {
         case .object(let object): object.isEmpty
@@ -64,7 +64,7 @@ enum Outline {
         }
     }
 
-    /// A value on one line; the name determines whether a number is of seconds or octets.
+    /// A value on one line; the name determines whether a number is of seconds or bytes.
     static func plain(_ value: JSONValue, name: String?) -> String {
         switch value {
         case .null: return "-"

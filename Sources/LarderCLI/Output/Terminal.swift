@@ -10,7 +10,7 @@ import Synchronization
 enum Terminal {
     static func write(_ text: String) { write(text, to: STDOUT_FILENO) }
 
-    /// Writes octets unchanged.
+    /// Writes bytes unchanged.
     static func write(_ octets: [UInt8]) { write(octets[...], to: STDOUT_FILENO) }
 
     /// The line width in characters; nil where standard output is not a terminal.
@@ -60,7 +60,7 @@ enum Terminal {
 /// Highlighting of parts of a text.
 struct TextStyle: Sendable {
     var isColoured: Bool
-    /// Whether a terminal shows it, which content from elsewhere must not control.
+    /// True if a terminal shows it, which content from elsewhere must not control.
     var isForTerminal: Bool
 
     static let plain = TextStyle(isColoured: false, isForTerminal: false)

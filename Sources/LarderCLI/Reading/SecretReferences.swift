@@ -14,7 +14,7 @@ struct SecretReferences: Sendable {
     /// later.
     var variables: Set<String> = []
 
-    /// Files longer than this, in octets, are refused.
+    /// Files longer than this, in bytes, are refused.
     static let fileLimit = 64 << 10
 
     struct Failure: Error, Equatable {

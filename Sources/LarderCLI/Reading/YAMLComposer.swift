@@ -226,11 +226,11 @@ struct YAMLComposer: ~Copyable {
 extension YAMLMark {
     fileprivate init(_ mark: yaml_mark_t) { self.init(line: Int(mark.line) + 1, column: Int(mark.column) + 1) }
 
-    /// The place of the octet at `offset`.
+    /// The place of the byte at `offset`.
     fileprivate init(ofOctet offset: Int, in text: UnsafeMutableBufferPointer<UInt8>) {
         let before = text.prefix(offset)
         let lineStart = before.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
-        // Continuation octets of a character do not count.
+        // Continuation bytes of a character do not count.
         let column = before[lineStart...].count { $0 & 0xC0 != 0x80 }
         self.init(line: before.count { $0 == UInt8(ascii: "\n") } + 1, column: column + 1)
     }

@@ -36,7 +36,7 @@ extension YAMLDocument {
         return context.contains("quoted scalar") ? "close the quotation mark" : nil
     }
 
-    /// Whether the line before one is `key:value`, which is a text that goes on in the next line.
+    /// True if the line before one is `key:value`, which is a text that goes on in the next line.
     private static func lacksSpace(in text: String, before line: Int) -> Bool {
         let before = text.split(separator: "\n", omittingEmptySubsequences: false).prefix(line - 1).last
         guard let rest = before?.drop(while: { $0.isLetter || $0 == " " || $0 == "-" }), rest.first == ":" else {

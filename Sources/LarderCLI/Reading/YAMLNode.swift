@@ -23,7 +23,7 @@ struct YAMLNode {
     /// The text of a scalar.
     var text: String? { if case .scalar(let scalar) = kind { scalar.text } else { nil } }
 
-    /// Whether it is the key that merges maps into its own (YAML 1.1, "Merge Key Language-Independent Type").
+    /// True if it is the key that merges maps into its own (YAML 1.1, "Merge Key Language-Independent Type").
     var isMergeKey: Bool {
         if case .scalar(let scalar) = kind { scalar.isPlain && scalar.tag == nil && scalar.text == "<<" } else { false }
     }

@@ -89,7 +89,7 @@ struct TrustStore: Equatable {
         var unread: [TrustSteps.Failure] = []
     }
 
-    /// Whether a database may have entries of Larder's: their names stand in it as they are.
+    /// True if a database may have entries of Larder's: their names stand in it as they are.
     private static func mentionsLarder(_ path: String) -> Bool {
         guard let octets = try? Data(contentsOf: URL(filePath: path)) else { return true }
         return octets.contains(LocalCA.namePrefix.utf8)
@@ -176,7 +176,7 @@ struct TrustStore: Equatable {
 
 /// Executes the steps of trust stores, as root where necessary.
 struct TrustSteps {
-    /// Whether commands may ask for a password by sudo.
+    /// True if commands may ask for a password by sudo.
     var mayAsk: Bool
 
     /// Why a step failed, with the line to run it and those after it by hand.

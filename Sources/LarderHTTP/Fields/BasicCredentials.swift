@@ -21,13 +21,13 @@ package struct BasicCredentials: Sendable, Equatable {
         case tooLong
         /// There is something else than base64 behind the scheme.
         case notBase64
-        /// The octets are not UTF-8, or some are control characters.
+        /// The bytes are not UTF-8, or some are control characters.
         case notText
         /// Name and password cannot be told apart.
         case withoutColon
     }
 
-    /// Octets of base64: far more than a name and a password of the longest kinds take.
+    /// Bytes of base64: far more than a name and a password of the longest kinds take.
     private static let limit = 1_024
 
     package init(name: String, password: String) {
@@ -54,7 +54,7 @@ package struct BasicCredentials: Sendable, Equatable {
                 password: String(decoding: octets[(colon + 1)...], as: UTF8.self)))
     }
 
-    /// Whether neither names nor passwords may contain the character.
+    /// True if neither names nor passwords may contain the character.
     package static func isControl(_ scalar: Unicode.Scalar) -> Bool {
         scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
     }

@@ -11,14 +11,14 @@ struct DateReader {
 
     enum WeekdayForm { case short, long }
 
-    /// The octets that are not read yet: taken from the front, they need no index that could be wrong.
+    /// The bytes that are not read yet: taken from the front, they need no index that could be wrong.
     private var rest: Slice<UnsafeRawBufferPointer>
 
     init(_ bytes: UnsafeRawBufferPointer) { rest = bytes[...] }
 
     var isAtEnd: Bool { rest.isEmpty }
 
-    /// Takes `text` when it is next, octet by octet.
+    /// Takes `text` when it is next, byte by byte.
     mutating func skip(_ text: StaticString) -> Bool {
         guard text.withUTF8Buffer({ rest.starts(with: $0) }) else { return false }
         rest.removeFirst(text.utf8CodeUnitCount)

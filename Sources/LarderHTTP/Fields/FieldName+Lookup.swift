@@ -8,7 +8,7 @@ extension FieldName {
     }
 }
 
-/// Finds registered names by length and outer letters, and compares eight octets at a time, so that a head full of
+/// Finds registered names by length and outer letters, and compares eight bytes at a time, so that a head full of
 /// unknown names costs a few instructions for each.
 ///
 /// Folding is setting bit 5: among tokens it maps only the upper-case letter and the letter itself to a lower-case
@@ -24,7 +24,7 @@ struct RegisteredNames: Sendable {
     nonisolated(unsafe) private let heads: UnsafePointer<UInt8>
     /// For each code the next candidate's code, or 0.
     nonisolated(unsafe) private let nexts: UnsafePointer<UInt8>
-    /// For each code its folded name in `slot` octets.
+    /// For each code its folded name in `slot` bytes.
     nonisolated(unsafe) private let names: UnsafeRawPointer
     private let slot: Int
 
@@ -83,7 +83,7 @@ struct RegisteredNames: Sendable {
                 if word != name.loadUnaligned(fromByteOffset: position, as: UInt64.self) { return false }
                 position &+= 8
             }
-            // The last eight octets overlap the ones before.
+            // The last eight bytes overlap the ones before.
             return bytes.eight(at: start &+ count &- 8) | fold
                 == name.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self)
         }

@@ -4,7 +4,7 @@
 public struct FieldLine: Hashable, Sendable, CustomStringConvertible {
     /// The name, compared without case.
     public var name: FieldName
-    /// The value; octets beyond ASCII read as ISO-8859-1.
+    /// The value; bytes beyond ASCII read as ISO-8859-1.
     public var value: String
 
     /// Makes a line.

@@ -2,8 +2,8 @@
 
 /// A header or trailer section: field lines in the order they came, names in the spelling they came in.
 ///
-/// All lines share one run of octets, so a section costs two allocations whatever its size, and none when it is
-/// parsed again into the storage of the last one. Values are octets without surrounding blanks; as `String` they
+/// All lines share one run of bytes, so a section costs two allocations whatever its size, and none when it is
+/// parsed again into the storage of the last one. Values are bytes without surrounding blanks; as `String` they
 /// read as ISO-8859-1 (RFC 9110 §5.5), so nothing is lost either way.
 public struct Fields: Sendable {
     @usableFromInline
@@ -36,7 +36,7 @@ public struct Fields: Sendable {
 
     /// How many field lines there are.
     @inlinable public var count: Int { lines.count }
-    /// Whether there are no field lines.
+    /// True if there are no field lines.
     @inlinable public var isEmpty: Bool { lines.isEmpty }
 
     // MARK: Reading
@@ -79,14 +79,14 @@ public struct Fields: Sendable {
         return total
     }
 
-    /// Calls `body` with the octets of the first value of that name, without copying; nil when absent.
+    /// Calls `body` with the bytes of the first value of that name, without copying; nil when absent.
     @inlinable
     public func withFirst<Result>(_ name: FieldName, _ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
         guard let index = firstIndex(of: name) else { return nil }
         return bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[lines[index].value])) }
     }
 
-    /// Calls `body` with the octets of each value of that name, in order, without copying.
+    /// Calls `body` with the bytes of each value of that name, in order, without copying.
     @inlinable
     public func forEach(_ name: FieldName, _ body: (UnsafeRawBufferPointer) -> Void) {
         bytes.withUnsafeBytes { all in
@@ -96,7 +96,7 @@ public struct Fields: Sendable {
         }
     }
 
-    /// Calls `body` with each line: the registered name or nil, and the octets of name and value.
+    /// Calls `body` with each line: the registered name or nil, and the bytes of name and value.
     @inlinable
     public func forEachLine(
         _ body: (_ name: FieldName?, _ spelling: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Void
@@ -110,13 +110,13 @@ public struct Fields: Sendable {
 
     /// Makes room for lines that are about to be added.
     ///
-    /// - Parameter octets: of their names and values together.
+    /// - Parameter bytes: of their names and values together.
     package mutating func reserve(lines count: Int, octets: Int) {
         lines.reserveCapacity(lines.count + count)
         bytes.reserveCapacity(bytes.count + octets)
     }
 
-    /// Adds a line. Octets that a field value may not hold (CR, LF, NUL) become spaces: what comes from outside is
+    /// Adds a line. Bytes that a field value may not hold (CR, LF, NUL) become spaces: what comes from outside is
     /// checked where it is parsed.
     @inlinable
     public mutating func append(_ name: FieldName, _ value: some StringProtocol) { append(name, text: String(value)) }
@@ -137,7 +137,7 @@ public struct Fields: Sendable {
         }
     }
 
-    /// Adds a line with a value of octets.
+    /// Adds a line with a value of bytes.
     public mutating func append(_ name: FieldName, bytes value: UnsafeRawBufferPointer) {
         append(name) { $0.append(value) }
     }
@@ -149,7 +149,7 @@ public struct Fields: Sendable {
         let valueStart = bytes.count
         write(&bytes)
         // Values from messages were checked by the parser. Values from a program that uses the library, or from a bug
-        // of ours, end no process and split no message (RFC 9110 §5.5: the octets become spaces).
+        // of ours, end no process and split no message (RFC 9110 §5.5: the bytes become spaces).
         for index in valueStart..<bytes.count where Fields.endsLine(bytes[index]) { bytes[index] = 0x20 }
         appendLine(
             code: name.code, nameStart: nameStart, nameCount: valueStart - nameStart, valueStart: valueStart,
@@ -163,13 +163,13 @@ public struct Fields: Sendable {
         appendLine(code: FieldName.code(ofToken: spelling.bytes), spelling: spelling, value: value)
     }
 
-    /// How many octets the lines may point into.
+    /// How many bytes the lines may point into.
     package var octetCount: Int { bytes.count }
 
-    /// Adds octets that lines point into, or will.
+    /// Adds bytes that lines point into, or will.
     mutating func appendOctets(_ octets: RawSpan) { bytes.append(octets) }
 
-    /// Adds a line whose octets are, or will be, where the offsets say.
+    /// Adds a line whose bytes are, or will be, where the offsets say.
     @inline(__always)
     mutating func appendLine(code: UInt8, nameStart: Int, nameCount: Int, valueStart: Int, valueCount: Int) {
         lines.append(
@@ -269,7 +269,7 @@ public struct Fields: Sendable {
             UnsafeRawBufferPointer(rebasing: all[line.value]))
     }
 
-    /// Dropping lines leaves their octets behind; they go when the section is copied out or parsed anew.
+    /// Dropping lines leaves their bytes behind; they go when the section is copied out or parsed anew.
     private mutating func removeLines(where isRemoved: (borrowing Fields, Int) -> Bool) {
         guard var end = lines.indices.first(where: { isRemoved(self, $0) }) else { return }
         for index in (end + 1)..<lines.count where !isRemoved(self, index) {
@@ -281,7 +281,7 @@ public struct Fields: Sendable {
 }
 
 extension Fields: Equatable {
-    /// Equal when the same lines (names without case, values octet by octet) stand in the same order.
+    /// Equal when the same lines (names without case, values byte by byte) stand in the same order.
     public static func == (a: Fields, b: Fields) -> Bool {
         guard a.lines.count == b.lines.count else { return false }
         return zip(a.lines, b.lines).allSatisfy { left, right in

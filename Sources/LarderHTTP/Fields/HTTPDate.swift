@@ -5,7 +5,7 @@
 /// Parsing is exact except for the case of letters. Anything else is rejected: guessing would make a response fresher
 /// or older than its origin said.
 package enum HTTPDate {
-    /// Every written date has this many octets.
+    /// Every written date has this many bytes.
     package static let length = 29
 
     /// Parses a date. `now` determines the century of the two-digit years of RFC 850: a date more than fifty years
@@ -40,7 +40,7 @@ package enum HTTPDate {
         return octets.withUnsafeBytes { parse($0, now: now) }
     }
 
-    /// Appends the 29 octets of a date, to the second.
+    /// Appends the 29 bytes of a date, to the second.
     package static func string(_ timestamp: Timestamp) -> String {
         String(decoding: octets(ofSecond: timestamp.seconds), as: UTF8.self)
     }

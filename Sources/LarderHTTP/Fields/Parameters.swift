@@ -4,7 +4,7 @@
 package struct Parameters: Hashable, Sendable {
     package struct Parameter: Hashable, Sendable {
         package let name: String
-        /// ISO-8859-1: one character for each octet, as the values of `Fields` read.
+        /// ISO-8859-1: one character for each byte, as the values of `Fields` read.
         package let value: String
     }
 
@@ -92,7 +92,7 @@ extension Parameters: CustomStringConvertible {
 }
 
 extension [UInt8] {
-    /// The octets in a range, each changed by `change`.
+    /// The bytes in a range, each changed by `change`.
     fileprivate init(_ octets: Span<UInt8>, _ range: Range<Int>, _ change: (UInt8) -> UInt8) {
         self.init()
         reserveCapacity(range.count)

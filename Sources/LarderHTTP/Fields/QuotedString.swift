@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Text between double quotes, where a backslash escapes the next octet (RFC 9110 §5.6.4).
+/// Text between double quotes, where a backslash escapes the next byte (RFC 9110 §5.6.4).
 package enum QuotedString {
     /// The position behind the closing quote of the string that begins at `start`, or nil when it has none or contains
-    /// an octet that is not allowed.
+    /// a byte that is not allowed.
     static func end(_ bytes: Span<UInt8>, from start: Int) -> Int? {
         guard start < bytes.count, bytes[start] == 0x22 else { return nil }
         var position = start + 1
@@ -26,7 +26,7 @@ package enum QuotedString {
         unquoted(bytes.assumingMemoryBound(to: UInt8.self).span)
     }
 
-    /// The same for octets that are checked to be there.
+    /// The same for bytes that are checked to be there.
     static func unquoted(_ bytes: Span<UInt8>) -> [UInt8]? {
         guard end(bytes, from: 0) == bytes.count else { return nil }
         var text: [UInt8] = []
@@ -40,7 +40,7 @@ package enum QuotedString {
         return text
     }
 
-    /// Appends `text` in quotes; nil when it contains an octet that cannot be quoted, and then nothing is appended.
+    /// Appends `text` in quotes; nil when it contains a byte that cannot be quoted, and then nothing is appended.
     package static func append(_ text: some Collection<UInt8>, to output: inout [UInt8]) -> Void? {
         guard text.allSatisfy(isText) else { return nil }
         output.append(0x22)
@@ -52,7 +52,7 @@ package enum QuotedString {
         return ()
     }
 
-    /// HTAB, space, visible ASCII and obs-text: the octets allowed behind a backslash, and unescaped except for the
+    /// HTAB, space, visible ASCII and obs-text: the bytes allowed behind a backslash, and unescaped except for the
     /// quote and the backslash themselves.
     package static func isText(_ octet: UInt8) -> Bool { octet >= 0x20 && octet != 0x7F || octet == 0x09 }
 }

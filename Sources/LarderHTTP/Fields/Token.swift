@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// ASCII as octets: HTTP's syntax never depends on locale or Unicode.
+/// ASCII as bytes: HTTP's syntax never depends on locale or Unicode.
 package enum ASCII {
     @inlinable
     package static func lowercased(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
@@ -8,7 +8,7 @@ package enum ASCII {
     package static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
     @inlinable
     package static func isAlpha(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 }
-    /// Space or horizontal tab: what RFC 9110 §5.6.3 calls OWS, one octet of it.
+    /// Space or horizontal tab: what RFC 9110 §5.6.3 calls OWS, one byte of it.
     @inlinable
     package static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
     /// The value of a hexadecimal digit, or nil.
@@ -19,7 +19,7 @@ package enum ASCII {
         return folded &- 0x61 < 6 ? folded &- 0x61 &+ 10 : nil
     }
 
-    /// Whether two runs of octets are equal, compared eight at a time.
+    /// True if two runs of bytes are equal, compared eight at a time.
     package static func equal(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
         guard a.count == b.count else { return false }
         var position = 0
@@ -35,7 +35,7 @@ package enum ASCII {
         return true
     }
 
-    /// Whether two runs of octets are equal when ASCII letters are compared without case.
+    /// True if two runs of bytes are equal when ASCII letters are compared without case.
     package static func equalFolded(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
         guard a.count == b.count else { return false }
         for index in 0..<a.count where lowercased(a[index]) != lowercased(b[index]) { return false }
@@ -55,7 +55,7 @@ package enum ASCII {
 
 /// RFC 9110 §5.6.2: the characters names, methods and coding names are made of.
 package enum Token {
-    /// Bit n of the pair is set when octet n (below 128) is a tchar.
+    /// Bit n of the pair is set when byte n (below 128) is a tchar.
     @inlinable static var low: UInt64 { 0x03FF_6CFA_0000_0000 }
     @inlinable static var high: UInt64 { 0x57FF_FFFF_C7FF_FFFE }
 
@@ -66,7 +66,7 @@ package enum Token {
         return false
     }
 
-    /// Whether `bytes` is a token: one or more tchars and nothing else.
+    /// True if `bytes` is a token: one or more tchars and nothing else.
     package static func isToken(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard !bytes.isEmpty else { return false }
         for byte in bytes where !isTokenCharacter(byte) { return false }

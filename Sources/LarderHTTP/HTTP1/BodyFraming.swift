@@ -24,7 +24,7 @@ package enum BodyFraming: Hashable, Sendable {
     /// The framing of a response to a request with `method` (RFC 9112 §6.3).
     ///
     /// Responses that have no content by definition have none here whatever their fields say, 205 among them
-    /// (RFC 9110 §15.3.6). If an origin sends some anyway, it shows as excess octets on the connection.
+    /// (RFC 9110 §15.3.6). If an origin sends some anyway, it shows as excess bytes on the connection.
     package init(response head: ResponseHead, to method: Method) throws(ParseError) {
         if method == .connect && head.status.isSuccess {
             self = .none
@@ -64,7 +64,7 @@ package enum BodyFraming: Hashable, Sendable {
         return .success(length)
     }
 
-    /// Whether `Transfer-Encoding` is exactly `chunked`; false when it is absent.
+    /// True if `Transfer-Encoding` is exactly `chunked`; false when it is absent.
     private static func isChunked(_ fields: Fields, _ version: HTTPVersion) throws(ParseError) -> Bool {
         guard fields.contains(.transferEncoding) else { return false }
         guard version == .http11 else { throw ParseError(.transferCodingInHTTP10) }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Checks the grammar of chunk extensions octet by octet (RFC 9112 §7.1.1). Their content is ignored.
+/// Checks the grammar of chunk extensions byte by byte (RFC 9112 §7.1.1). Their content is ignored.
 struct ChunkExtensionReader: Sendable {
     private enum State: UInt8 {
         case start, beforeSemicolon, beforeName, name, afterName, beforeValue, token, quoted, escape, afterQuoted
     }
     private var state = State.start
 
-    /// Whether the line may end here.
+    /// True if the line may end here.
     var mayEnd: Bool { state == .start || state == .name || state == .token || state == .afterQuoted }
 
-    /// Reads the next octet of the line; false when it is not allowed there.
+    /// Reads the next byte of the line; false when it is not allowed there.
     mutating func read(_ octet: UInt8) -> Bool {
         guard let next = next(octet) else { return false }
         state = next

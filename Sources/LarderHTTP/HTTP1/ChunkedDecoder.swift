@@ -2,7 +2,7 @@
 
 /// Removes the chunked transfer coding from content as it arrives, strictly (RFC 9112 §7.1).
 ///
-/// All octets that are fed are consumed until the message ends, so the caller's buffer is free afterwards; content
+/// All bytes that are fed are consumed until the message ends, so the caller's buffer is free afterwards; content
 /// is handed out as ranges of that buffer and never copied. After an error nothing more may be fed.
 package struct ChunkedDecoder: Sendable {
     private enum State: UInt8 {
@@ -25,7 +25,7 @@ package struct ChunkedDecoder: Sendable {
 
     /// Reads `input` up to the end of the message or of the input, and calls `content` with where each run of content
     /// is in it.
-    /// Octets after `consumed` belong to the next message.
+    /// Bytes after `consumed` belong to the next message.
     package mutating func decode(
         _ input: RawSpan, content: (Range<Int>) -> Void
     ) throws(ParseError) -> (consumed: Int, isComplete: Bool) {

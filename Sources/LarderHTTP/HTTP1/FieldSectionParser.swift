@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Reads field lines up to the empty line that ends a header or trailer section (RFC 9112 §5), strictly: no line
-/// folding, no blank before the colon, names are tokens, values contain no control octets but HTAB.
+/// folding, no blank before the colon, names are tokens, values contain no control bytes but HTAB.
 struct FieldSectionParser: Sendable {
     /// Where the section begins in the buffer.
     private(set) var start = 0
@@ -19,7 +19,7 @@ struct FieldSectionParser: Sendable {
 
     /// Appends the complete lines to `fields`. True when the section is complete; `lines.start` is then its end.
     ///
-    /// The octets of all lines are copied in one go, names and values point into them.
+    /// The bytes of all lines are copied in one go, names and values point into them.
     mutating func parse(
         _ bytes: RawSpan, lines: inout LineReader, into fields: inout Fields, size: Int, count: Int,
         overflow: @autoclosure () -> ParseError.Code
@@ -31,7 +31,7 @@ struct FieldSectionParser: Sendable {
         }
         let names = RegisteredNames.table
         let shift = fields.octetCount &- copied
-        // On every exit, the octets that the lines point to have been copied.
+        // On every exit, the bytes that the lines point to have been copied.
         defer {
             fields.appendOctets(bytes.extracting(copied..<lines.start))
             copied = lines.start

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Removes the framing from the content of one message, whichever framing it has, as octets arrive.
+/// Removes the framing from the content of one message, whichever framing it has, as bytes arrive.
 package struct FramingDecoder: Sendable {
     package let framing: BodyFraming
-    /// Octets still to come of content with a known length.
+    /// Bytes still to come of content with a known length.
     private var remaining: UInt64 = 0
     /// Where the framing is chunked.
     private var chunked: ChunkedDecoder?
@@ -21,10 +21,10 @@ package struct FramingDecoder: Sendable {
         }
     }
 
-    /// Whether all of the content has been handed out.
+    /// True if all of the content has been handed out.
     package var isComplete: Bool { isEnded }
 
-    /// How many octets of content are still to come; nil when only the end of the content tells.
+    /// How many bytes of content are still to come; nil when only the end of the content tells.
     package var remainingLength: UInt64? {
         switch framing {
         case .none, .length: remaining
@@ -32,7 +32,7 @@ package struct FramingDecoder: Sendable {
         }
     }
 
-    /// Whether the next `count` octets are content and nothing else, so that no decoding is needed.
+    /// True if the next `count` bytes are content and nothing else, so that no decoding is needed.
     package func isPlain(for count: Int) -> Bool {
         switch framing {
         case .none, .chunked: false
@@ -45,7 +45,7 @@ package struct FramingDecoder: Sendable {
     package var trailers: Fields { chunked?.trailers ?? Fields() }
 
     /// Reads `input` up to the end of the message or of the input, and calls `content` with where each run of content
-    /// is in it. Octets after `consumed` belong to the next message.
+    /// is in it. Bytes after `consumed` belong to the next message.
     package mutating func decode(
         _ input: RawSpan, content: (Range<Int>) -> Void
     ) throws(ParseError) -> (consumed: Int, isComplete: Bool) {

@@ -18,7 +18,7 @@ enum HostCheck {
         } ?? nil
     }
 
-    /// Whether the octets are those of a host and a port. Whether the name could exist (lengths of labels, spellings of
+    /// True if the bytes are those of a host and a port. Whether the name could exist (lengths of labels, spellings of
     /// addresses) is checked when the target URI is built.
     static func isHostAndPort(_ value: RawSpan) -> Bool {
         var end = 0
@@ -42,7 +42,7 @@ enum HostCheck {
 
     @inline(__always)
     private static func isNameOctet(_ octet: UInt8) -> Bool {
-        // Letters, digits, `.`, `-` and `_`: a bit for each octet below 128.
+        // Letters, digits, `.`, `-` and `_`: a bit for each byte below 128.
         if octet < 64 { return 0x03FF_6000_0000_0000 & (1 &<< UInt64(octet)) != 0 }
         return octet < 128 && 0x07FF_FFFE_87FF_FFFE & (1 &<< UInt64(octet &- 64)) != 0
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds the lines of a head in a growing buffer, scanning each octet once however the octets arrive.
+/// Finds the lines of a head in a growing buffer, scanning each byte once however the bytes arrive.
 ///
-/// A line ends in CR LF and has no control octet but HTAB; anything else is refused as soon as it is seen.
+/// A line ends in CR LF and has no control byte but HTAB; anything else is refused as soon as it is seen.
 struct LineReader: Sendable {
     /// Where the line that is being read begins.
     private(set) var start = 0
@@ -12,7 +12,7 @@ struct LineReader: Sendable {
     /// The next line without its CR LF, or nil when it is not complete yet.
     ///
     /// `bound` is the position the line and its CR LF must not pass; `overflow` is thrown when they would. The error
-    /// does not depend on how the octets were split into reads.
+    /// does not depend on how the bytes were split into reads.
     @inline(__always)
     mutating func next(
         _ bytes: RawSpan, bound: Int, overflow: @autoclosure () -> ParseError.Code

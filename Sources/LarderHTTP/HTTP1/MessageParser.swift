@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The result of a head parser for the octets so far.
+/// The result of a head parser for the bytes so far.
 package enum HeadParseResult: Hashable, Sendable {
-    /// More is needed; `scanned` octets have been scanned and will not be again.
+    /// More is needed; `scanned` bytes have been scanned and will not be again.
     case incomplete(scanned: Int)
-    /// The head is complete and used `consumed` octets from the start of the buffer.
+    /// The head is complete and used `consumed` bytes from the start of the buffer.
     case complete(consumed: Int)
 }
 
-/// Reads request heads from a buffer of octets (RFC 9112 §2.2, §3, §5).
+/// Reads request heads from a buffer of bytes (RFC 9112 §2.2, §3, §5).
 ///
-/// Pass it the same growing buffer, from its first octet, and the same `head` until the head is complete or an error is
-/// thrown; then it is ready for the next head. Each octet is scanned once. Storage of `head` is reused, so that in the
+/// Pass it the same growing buffer, from its first byte, and the same `head` until the head is complete or an error is
+/// thrown; then it is ready for the next head. Each byte is scanned once. Storage of `head` is reused, so that in the
 /// steady state nothing is allocated. Until the head is complete its value means nothing.
 package struct RequestHeadParser: Sendable {
     package let limits: ParseLimits

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Appends requests, and the chunks of all messages, as HTTP/1.1 octets to a buffer (RFC 9112 §2.1).
+/// Appends requests, and the chunks of all messages, as HTTP/1.1 bytes to a buffer (RFC 9112 §2.1).
 ///
 /// The order of fields and the spelling of their names are kept. `Content-Length` and `Transfer-Encoding` are written
 /// from the framing and never from the fields. No line can be split: values were checked when they were added to a

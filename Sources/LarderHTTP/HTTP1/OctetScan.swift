@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Searching runs of octets sixteen at a time.
+/// Searching runs of bytes sixteen at a time.
 ///
 /// The constants are hoisted and the masks annotated because unannotated SIMD expressions resolve to the generic,
 /// lane-by-lane overloads, which cost thirty times as much.
 enum OctetScan {
-    /// The position in `from..<to` of the first control octet other than HTAB, or `to`.
+    /// The position in `from..<to` of the first control byte other than HTAB, or `to`.
     @inline(__always)
     static func firstControl(_ bytes: RawSpan, from: Int, to: Int) -> Int {
         let space = SIMD16<UInt8>(repeating: 0x20)
@@ -29,7 +29,7 @@ enum OctetScan {
         return position
     }
 
-    /// The position in `from..<to` of the first octet that is not visible ASCII (`!` to `~`), or `to`.
+    /// The position in `from..<to` of the first byte that is not visible ASCII (`!` to `~`), or `to`.
     @inline(__always)
     static func firstInvisible(_ bytes: RawSpan, from: Int, to: Int) -> Int {
         let lowest = SIMD16<UInt8>(repeating: 0x21)
@@ -47,13 +47,13 @@ enum OctetScan {
         return position
     }
 
-    /// The position in `from..<to` of the first octet that is not a tchar (RFC 9110 §5.6.2), or `to`. Sixteen
+    /// The position in `from..<to` of the first byte that is not a tchar (RFC 9110 §5.6.2), or `to`. Sixteen
     /// are loaded even where the run is shorter, if there are so many.
     @inline(__always)
     static func firstNonToken(_ bytes: RawSpan, from: Int, to: Int) -> Int {
         let readable = bytes.byteCount
         var position = from
-        // Names consist nearly always of letters, digits and hyphens; other octets are looked up one by one.
+        // Names consist nearly always of letters, digits and hyphens; other bytes are looked up one by one.
         let fold = SIMD16<UInt8>(repeating: 0x20)
         let letterA = SIMD16<UInt8>(repeating: 0x61)
         let letters = SIMD16<UInt8>(repeating: 26)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why octets are not a message. Parsing stops at the first error; nothing is repaired.
+/// Why bytes are not a message. Parsing stops at the first error; nothing is repaired.
 package struct ParseError: Error, Hashable, Sendable {
     package let code: Code
-    /// The position, in octets from the start of the head or trailer section; nil where it says nothing.
+    /// The position, in bytes from the start of the head or trailer section; nil where it says nothing.
     package let position: Int?
 
     package init(_ code: Code, at position: Int? = nil) {

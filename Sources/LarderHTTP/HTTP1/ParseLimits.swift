@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How large the parts of a message may be, in octets unless it says otherwise. Content is bounded elsewhere.
+/// How large the parts of a message may be, in bytes unless it says otherwise. Content is bounded elsewhere.
 package struct ParseLimits: Hashable, Sendable {
     /// The start line with its CR LF.
     package var startLine: Int

@@ -53,7 +53,7 @@ enum StartLine {
         head.status = Status(rawValue: code)
     }
 
-    /// Reads eight octets as `HTTP/` digit `.` digit. A higher minor version is treated as 1.1 (RFC 9110 §2.5).
+    /// Reads eight bytes as `HTTP/` digit `.` digit. A higher minor version is treated as 1.1 (RFC 9110 §2.5).
     @inline(__always)
     private static func readVersion(_ bytes: RawSpan, _ start: Int, end: Int) throws(ParseError) -> HTTPVersion {
         guard end &- start >= 8 else { throw ParseError(.malformedVersion, at: start) }

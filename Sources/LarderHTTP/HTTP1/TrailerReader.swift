@@ -8,13 +8,13 @@ struct TrailerReader: Sendable {
     private var lines = LineReader()
     private var section = FieldSectionParser(start: 0)
 
-    /// How many octets of `input` belong to the section, and whether it is complete.
+    /// How many bytes of `input` belong to the section, and whether it is complete.
     mutating func read(
         _ input: RawSpan, limits: ParseLimits
     ) throws(ParseError) -> (consumed: Int, isComplete: Bool) {
         if collected.isEmpty, input.byteCount >= 2, input[0] == 0x0D, input[1] == 0x0A { return (2, true) }
         let known = collected.count
-        // Even the empty section takes two octets.
+        // Even the empty section takes two bytes.
         let size = max(limits.trailerSection, 2)
         let taken = min(input.byteCount, size - known)
         collected.append(input.extracting(first: taken))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why octets are not JSON, and where.
+/// Why bytes are not JSON, and where.
 public struct JSONSyntaxError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The position of the error in octets.
+    /// The position of the error in bytes.
     public let offset: Int
     /// The problem there.
     public let problem: String
@@ -23,7 +23,7 @@ package struct JSONScanner {
     }
 
     package let text: [UInt8]
-    /// The next octet to read.
+    /// The next byte to read.
     package private(set) var index = 0
     private var depth = 0
     private let depthLimit: Int
@@ -76,7 +76,7 @@ package struct JSONScanner {
         return value
     }
 
-    /// Whether a string begins here.
+    /// True if a string begins here.
     package var isAtString: Bool { index < text.count && text[index] == UInt8(ascii: "\"") }
 
     // MARK: Structures
@@ -208,7 +208,7 @@ package struct JSONScanner {
         return value
     }
 
-    // MARK: Octets
+    // MARK: Bytes
 
     private mutating func skipBlanks() {
         while index < text.count, ASCII.isBlank(text[index]) || text[index] == 0x0A || text[index] == 0x0D {

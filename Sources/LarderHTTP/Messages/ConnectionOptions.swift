@@ -10,7 +10,7 @@ package struct ConnectionOptions: Hashable, Sendable {
     package private(set) var hasUpgrade = false
     /// The fields that are named as hop-by-hop, `Upgrade` among them.
     package private(set) var nominated: [FieldName] = []
-    /// Whether a member was not a token, or there were too many names. Such a connection is not kept open.
+    /// True if a member was not a token, or there were too many names. Such a connection is not kept open.
     package private(set) var isMalformed = false
 
     package init(_ fields: Fields) {
@@ -40,7 +40,7 @@ package struct ConnectionOptions: Hashable, Sendable {
         ASCII.equalFolded(element, UnsafeRawBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount))
     }
 
-    /// Whether the sender keeps the connection open after this message (RFC 9112 §9.3).
+    /// True if the sender keeps the connection open after this message (RFC 9112 §9.3).
     ///
     /// `honoursKeepAlive` says whether the `keep-alive` of HTTP/1.0 counts: a proxy must not accept it from a client,
     /// but may from an origin, and a gateway from both.

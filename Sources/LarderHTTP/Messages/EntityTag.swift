@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An opaque validator of a representation (RFC 9110 §8.8.3), kept octet by octet as it was received.
+/// An opaque validator of a representation (RFC 9110 §8.8.3), kept byte by byte as it was received.
 ///
 /// Some origins send tags without quotes, and clients return them unchanged. Such a tag is never repaired: it is
 /// compared as a whole.
@@ -19,12 +19,12 @@ package struct EntityTag: Hashable, Sendable {
         self = octets.withUnsafeBytes { EntityTag($0) }
     }
 
-    /// Whether the tag is marked as weak. A malformed one with that prefix is not strong either.
+    /// True if the tag is marked as weak. A malformed one with that prefix is not strong either.
     package var isWeak: Bool {
         octets.count >= 2 && ASCII.lowercased(octets[0]) == 0x77 && octets[1] == 0x2F
     }
 
-    /// Whether the tag follows the grammar.
+    /// True if the tag follows the grammar.
     package var isWellFormed: Bool { EntityTag.opaqueStart(octets.span.bytes) != nil }
 
     /// Weak comparison (RFC 9110 §8.8.3.2): the quoted parts are the same.
@@ -42,7 +42,7 @@ package struct EntityTag: Hashable, Sendable {
         return quotedEnd(bytes, from: start) == bytes.byteCount ? start : nil
     }
 
-    /// The position behind the closing quote. There are no escapes: a backslash is an octet like others.
+    /// The position behind the closing quote. There are no escapes: a backslash is a byte like others.
     fileprivate static func quotedEnd(_ bytes: RawSpan, from start: Int) -> Int? {
         guard start < bytes.byteCount, bytes[start] == 0x22 else { return nil }
         for position in (start + 1)..<bytes.byteCount {

@@ -38,12 +38,12 @@ package struct MediaType: Hashable, Sendable {
     /// Type and subtype without the parameters: `text/html`.
     package var essence: String { "\(type)/\(subtype)" }
 
-    /// Whether it is JSON, by its name or its suffix (RFC 6839 §3.1).
+    /// True if it is JSON, by its name or its suffix (RFC 6839 §3.1).
     package var isJSON: Bool { subtype == "json" || subtype.hasSuffix("+json") }
 }
 
 extension ResponseHead {
-    /// Whether the content is a stream of events, which may have no end.
+    /// True if the content is a stream of events, which may have no end.
     package var isEventStream: Bool { fields[.contentType].flatMap { MediaType($0) }?.essence == "text/event-stream" }
 }
 

@@ -14,7 +14,7 @@ public enum HTTPVersion: UInt8, Sendable, Comparable {
 public struct RequestHead: Sendable, Equatable {
     /// The method.
     public var method: Method
-    /// The request target as octets, as it stood on the line (RFC 9112 §3.2).
+    /// The request target as bytes, as it stood on the line (RFC 9112 §3.2).
     public var target: [UInt8]
     /// The version on the start line.
     public var version: HTTPVersion
@@ -27,7 +27,7 @@ public struct RequestHead: Sendable, Equatable {
         self.init(method: method, target: Array(target.utf8), version: version, fields: fields)
     }
 
-    /// Makes a request head with a target of octets.
+    /// Makes a request head with a target of bytes.
     package init(method: Method, target: [UInt8], version: HTTPVersion = .http11, fields: Fields = Fields()) {
         self.method = method
         self.target = target

@@ -5,11 +5,11 @@
 public struct Method: Hashable, Sendable {
     /// The token as it stands on the wire.
     public let token: String
-    /// Whether it is safe (RFC 9110 §9.2.1): the client asks for no change of state.
+    /// True if it is safe (RFC 9110 §9.2.1): the client asks for no change of state.
     public let isSafe: Bool
-    /// Whether repeating the request has the effect of sending it once (RFC 9110 §9.2.2); false for unknown methods.
+    /// True if repeating the request has the effect of sending it once (RFC 9110 §9.2.2); false for unknown methods.
     public let isIdempotent: Bool
-    /// Tells the known methods apart by one octet; 0 for every other.
+    /// Tells the known methods apart by one byte; 0 for every other.
     @usableFromInline let code: UInt8
 
     @usableFromInline
@@ -27,7 +27,7 @@ public struct Method: Hashable, Sendable {
         self.init(token: copy.span.bytes)
     }
 
-    /// Makes a method of octets already known to be a token.
+    /// Makes a method of bytes already known to be a token.
     package init(token bytes: RawSpan) {
         if bytes.byteCount == 3, bytes[0] == 0x47, bytes[1] == 0x45, bytes[2] == 0x54 {
             self = .get

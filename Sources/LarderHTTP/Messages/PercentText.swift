@@ -36,7 +36,7 @@ package enum PercentText {
         return octets
     }
 
-    /// `text` with all octets percent-encoded but those that stand for themselves: without `isLiteral`, the unreserved ones
+    /// `text` with all bytes percent-encoded but those that stand for themselves: without `isLiteral`, the unreserved ones
     /// (RFC 3986 §2.3).
     package static func encoded(
         _ text: some StringProtocol, unless isLiteral: (UInt8) -> Bool = URICharacter.isUnreserved
@@ -65,7 +65,7 @@ package enum PercentText {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// An octet percent-encoded (RFC 3986 §2.1).
+    /// A byte percent-encoded (RFC 3986 §2.1).
     package static func triplet(_ octet: UInt8) -> [UInt8] {
         [UInt8(ascii: "%"), URICharacter.hexDigit(octet >> 4), URICharacter.hexDigit(octet & 15)]
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The form of a request target (RFC 9112 §3.2). Telling the forms apart looks at the method and the first
-/// octets; the parts are validated when a `TargetURI` is set from them.
+/// bytes; the parts are validated when a `TargetURI` is set from them.
 package enum RequestTarget: Sendable, Equatable {
     /// §3.2.1: path and query; the rest of the target URI comes from the connection and the `Host` field.
     case origin

@@ -22,7 +22,7 @@ public struct Status: Hashable, Sendable, RawRepresentable, ExpressibleByInteger
     /// 5xx (RFC 9110 §15.6).
     @inlinable public var isServerError: Bool { rawValue / 100 == 5 }
 
-    /// Whether a response with this status never has content, whatever its fields say (RFC 9112 §6.3).
+    /// True if a response with this status never has content, whatever its fields say (RFC 9112 §6.3).
     @inlinable public var hasNoContent: Bool { isInterim || rawValue == 204 || rawValue == 304 }
 
     /// True if a response with this status is sent without content: `hasNoContent`, or 205, whose length of 0 is still

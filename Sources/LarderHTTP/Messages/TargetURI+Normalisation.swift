@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Setting a URI from received octets. Each form writes the normal form into the URI's existing storage, so that a
+/// Setting a URI from received bytes. Each form writes the normal form into the URI's existing storage, so that a
 /// connection that reuses one allocates nothing for the next request; after an error the URI is empty.
 extension TargetURI {
     /// Sets the URI to an absolute-form target (RFC 9112 §3.2.2). `keepingDotSegments` leaves `.` and `..` in the
@@ -117,7 +117,7 @@ extension TargetURI {
         guard storage.count <= TargetURI.lengthLimit else { throw .tooLong }
     }
 
-    /// Appends the normal form of the octet or percent triplet at `index` and moves past it.
+    /// Appends the normal form of the byte or percent triplet at `index` and moves past it.
     ///
     /// - Parameter isInQuery: where a percent sign without two digits means itself, as does a backslash: browsers send
     ///   both as they are written, and no path can hide in them.
@@ -228,7 +228,7 @@ extension ASCII {
     }
 }
 
-/// The role of each octet inside a path or query.
+/// The role of each byte inside a path or query.
 package enum URICharacter {
     package enum Kind: UInt8, Sendable {
         /// RFC 3986 pchar, `/` or `?`: stands for itself.

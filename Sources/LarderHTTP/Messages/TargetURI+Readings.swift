@@ -79,7 +79,7 @@ package enum PlainPath {
         isPattern && length == 1 ? [UInt8(ascii: "*")] : Array("%2A".utf8)
     }
 
-    /// Whether origins may take the octet for its escaped form (RFC 3986 §3.3: `pchar`, without `;` and `*`).
+    /// True if origins may take the byte for its escaped form (RFC 3986 §3.3: `pchar`, without `;` and `*`).
     private static func isNeedlesslyEscaped(_ octet: UInt8) -> Bool {
         URICharacter.isUnreserved(octet) || "!$&'()+,=:@".utf8.contains(octet)
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension TargetURI {
-    /// Whether `written`, a path and query (below the path of `base` if there is one), equals this URI's except for how
+    /// True if `written`, a path and query (below the path of `base` if there is one), equals this URI's except for how
     /// characters are percent-encoded, and is not identical to it.
     package func differsOnlyInEscapes(from written: UnsafeRawBufferPointer, below base: TargetURI?) -> Bool {
         withBytes(of: pathAndQueryRange) { normal in
@@ -24,7 +24,7 @@ extension TargetURI {
         }
     }
 
-    /// The octet at `index`, decoded if it is a percent triplet, and how many octets it is written with.
+    /// The byte at `index`, decoded if it is a percent triplet, and how many bytes it is written with.
     static func unescaped(_ bytes: RawSpan, at index: Int) -> (octet: UInt8, length: Int) {
         guard bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.byteCount,
             let high = ASCII.hexValue(bytes[index + 1]), let low = ASCII.hexValue(bytes[index + 2])
@@ -61,7 +61,7 @@ extension TargetURI {
             || unescaped(path, at: index - 3).octet == UInt8(ascii: "\\")
     }
 
-    /// Whether a segment or a path may end here for some reader.
+    /// True if a segment or a path may end here for some reader.
     private static func mayEndSegment(_ path: RawSpan, _ index: Int) -> Bool {
         guard index < path.byteCount else { return true }
         let octet = unescaped(path, at: index).octet

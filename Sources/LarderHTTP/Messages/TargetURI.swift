@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An absolute `http` or `https` URI in normal form, as octets: what a request is about (RFC 9110 §7.1), the key
+/// An absolute `http` or `https` URI in normal form, as bytes: what a request is about (RFC 9110 §7.1), the key
 /// of a resource, and what is sent upstream.
 ///
 /// The form is that of RFC 3986 §6.2.2–6.2.3: scheme and host in lower case, the default port left out, percent
 /// triplets in upper case, unreserved characters decoded, an empty path written `/`, dot segments removed.
-/// Queries keep their order. Two URIs are equal exactly when their octets are.
+/// Queries keep their order. Two URIs are equal exactly when their bytes are.
 ///
-/// Characters that RFC 3986 leaves out but clients do send (`"<>[]^{|}` and the backtick) are percent-encoded. Octets
+/// Characters that RFC 3986 leaves out but clients do send (`"<>[]^{|}` and the backtick) are percent-encoded. Bytes
 /// that could mean different things to different readers are refused instead: controls, space, backslash and
 /// everything beyond ASCII.
 public struct TargetURI: Sendable {
@@ -22,11 +22,11 @@ public struct TargetURI: Sendable {
         @inlinable public var defaultPort: UInt16 { self == .http ? 80 : 443 }
         /// The scheme as it stands in a URI.
         public var text: String { self == .http ? "http" : "https" }
-        /// The octets up to the host: `http://` or `https://`.
+        /// The bytes up to the host: `http://` or `https://`.
         @inlinable package var prefixLength: Int { self == .http ? 7 : 8 }
     }
 
-    /// The longest URI in octets, as received and in normal form (RFC 9110 §4.1 asks for at least 8000).
+    /// The longest URI in bytes, as received and in normal form (RFC 9110 §4.1 asks for at least 8000).
     public static let lengthLimit = 16_384
 
     @usableFromInline var storage: [UInt8]
@@ -36,7 +36,7 @@ public struct TargetURI: Sendable {
     public internal(set) var port: UInt16
     @usableFromInline var hostEnd: Int32
     @usableFromInline var pathStart: Int32
-    /// Where the query's question mark is; the count of octets when there is none.
+    /// Where the query's question mark is; the count of bytes when there is none.
     @usableFromInline var queryStart: Int32
 
     /// Makes an empty URI to be set later; it equals no other and must not be used as one.
@@ -57,7 +57,7 @@ public struct TargetURI: Sendable {
         }
     }
 
-    /// Octets of memory it takes.
+    /// Bytes of memory it takes.
     package var capacity: Int { storage.capacity }
 
     /// The same URI in storage of its own size, for longer use.
@@ -92,10 +92,10 @@ public struct TargetURI: Sendable {
     @inlinable package var authorityRange: Range<Int> { min(scheme.prefixLength, Int(pathStart))..<Int(pathStart) }
     @inlinable package var pathRange: Range<Int> { Int(pathStart)..<Int(queryStart) }
     @inlinable package var pathAndQueryRange: Range<Int> { Int(pathStart)..<storage.count }
-    /// Whether the port is left out because it is the scheme's own.
+    /// True if the port is left out because it is the scheme's own.
     @inlinable public var hasDefaultPort: Bool { port == scheme.defaultPort }
 
-    /// Calls `body` with all octets, without copying.
+    /// Calls `body` with all bytes, without copying.
     @inlinable
     public func withBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
@@ -103,7 +103,7 @@ public struct TargetURI: Sendable {
         try storage.withUnsafeBufferPointer { all throws(Failure) in try body(UnsafeRawBufferPointer(all)) }
     }
 
-    /// Calls `body` with the octets of one part, such as `pathAndQueryRange`, without copying.
+    /// Calls `body` with the bytes of one part, such as `pathAndQueryRange`, without copying.
     @inlinable
     public func withBytes<Result, Failure: Error>(
         of range: Range<Int>, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
@@ -116,7 +116,7 @@ public struct TargetURI: Sendable {
     /// Whether the host is a name or an address.
     package var hostKind: HostKind { withBytes(of: hostRange) { URIHost.kind(ofNormalised: $0) } }
 
-    /// Whether both have the same scheme, host and port.
+    /// True if both have the same scheme, host and port.
     public func hasSameOrigin(as other: TargetURI) -> Bool {
         guard pathStart == other.pathStart, scheme == other.scheme, port == other.port else { return false }
         return withBytes(of: 0..<Int(pathStart)) { origin in

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why octets are not an `http` or `https` URI that Larder accepts (RFC 3986, RFC 9110 §4.2).
+/// Why bytes are not an `http` or `https` URI that Larder accepts (RFC 3986, RFC 9110 §4.2).
 public enum URIError: Error, Hashable, Sendable {
-    /// There are no octets at all.
+    /// There are no bytes at all.
     case empty
-    /// Longer, before or after normalisation, than `TargetURI.lengthLimit` octets.
+    /// Longer, before or after normalisation, than `TargetURI.lengthLimit` bytes.
     case tooLong
     /// Neither `http` nor `https`, or no scheme at all.
     case unsupportedScheme
@@ -20,7 +20,7 @@ public enum URIError: Error, Hashable, Sendable {
     case missingPort
     /// A path that does not begin with a slash.
     case relativePath
-    /// An octet that is not allowed in URIs and that Larder does not guess about; `at` counts from the start of the
+    /// A byte that is not allowed in URIs and that Larder does not guess about; `at` counts from the start of the
     /// part that contains it.
     case invalidCharacter(UInt8, at: Int)
     /// A percent sign without two hexadecimal digits behind it.

@@ -12,7 +12,7 @@ package enum URIHost {
     /// Appends the normal form of `bytes` (a host without port) to `output`: names in lower case without a final
     /// dot, IPv4 addresses in dotted decimal, IPv6 addresses in brackets as RFC 5952 §4 writes them.
     ///
-    /// Octal, hexadecimal and shortened IPv4 spellings, zone identifiers, percent-encoding and octets outside
+    /// Octal, hexadecimal and shortened IPv4 spellings, zone identifiers, percent-encoding and bytes outside
     /// letters, digits, `-`, `.` and `_` are refused.
     package static func append(_ bytes: UnsafeRawBufferPointer, to output: inout [UInt8]) throws(URIError) {
         guard let first = bytes.first else { throw .missingHost }
@@ -92,7 +92,7 @@ package enum URIHost {
         if looksNumeric(output[labelStart...]), !isDottedDecimal(output[start...]) { throw .invalidHost }
     }
 
-    /// Whether resolvers may read a last label as a number: digits only, or `0x` and hexadecimal digits.
+    /// True if resolvers may read a last label as a number: digits only, or `0x` and hexadecimal digits.
     private static func looksNumeric(_ label: ArraySlice<UInt8>) -> Bool {
         if label.allSatisfy(ASCII.isDigit) { return true }
         return label.count >= 2 && label.starts(with: [0x30, 0x78])

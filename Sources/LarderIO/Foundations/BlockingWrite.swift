@@ -3,7 +3,7 @@ import Glibc
 
 /// Writing to files, pipes and terminals that may have the caller wait.
 package enum BlockingWrite {
-    /// Writes all octets, however many calls that takes. Returns the error number of what prevented that, or nil.
+    /// Writes all bytes, however many calls that takes. Returns the error number of what prevented that, or nil.
     package static func failure(of octets: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32? {
         var rest = octets
         while !rest.isEmpty {

@@ -47,12 +47,12 @@ package enum BoundedFile {
         case any
     }
 
-    /// The octets of the file at `path`.
+    /// The bytes of the file at `path`.
     package static func read(_ path: String, limit: Int, _ kind: Kind = .any) throws(Failure) -> [UInt8] {
         try readWithStatus(path, limit: limit, kind).octets
     }
 
-    /// The octets of the file, and whose it is.
+    /// The bytes of the file, and whose it is.
     package static func readWithStatus(
         _ path: String, limit: Int, _ kind: Kind
     ) throws(Failure) -> (octets: [UInt8], status: stat) {
@@ -78,7 +78,7 @@ package enum BoundedFile {
         }
     }
 
-    /// Whether there is something else than a file at the path.
+    /// True if there is something else than a file at the path.
     package static func isNoFile(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
@@ -87,7 +87,7 @@ package enum BoundedFile {
     /// How long a pipe may be silent, in milliseconds.
     private static let patience: Int32 = 5_000
 
-    /// The octets of standard input.
+    /// The bytes of standard input.
     package static func readInput(limit: Int) throws(Failure) -> [UInt8] { try read(STDIN_FILENO, limit: limit) }
 
     /// - Parameter patience: how long it may be silent, in milliseconds; for ever without one.

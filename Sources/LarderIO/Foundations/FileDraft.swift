@@ -29,7 +29,7 @@ package final class FileDraft: Sendable {
         if !isFinished.load(ordering: .relaxed) { unlink(path) }
     }
 
-    /// Appends octets.
+    /// Appends bytes.
     package func write(_ octets: UnsafeRawBufferPointer) throws(IOError) {
         if let code = BlockingWrite.failure(of: octets, to: descriptor) {
             throw IOError(errno: code, operation: "write \(path)")
@@ -47,7 +47,7 @@ package final class FileDraft: Sendable {
         try draft.finish(isSynced: isSynced)
     }
 
-    /// Appends octets.
+    /// Appends bytes.
     package func write(_ octets: [UInt8]) throws(IOError) {
         let outcome = octets.withUnsafeBytes { bytes in Result { () throws(IOError) in try write(bytes) } }
         try outcome.get()

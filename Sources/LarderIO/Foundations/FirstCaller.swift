@@ -7,7 +7,7 @@ package final class FirstCaller<Key: Hashable & Sendable>: Sendable {
 
     package init() {}
 
-    /// Whether the caller is to do the work for `key`, and then to call `end`. False once another caller has done so: its
+    /// True if the caller is to do the work for `key`, and then to call `end`. False once another caller has done so: its
     /// result is to be found where it puts it.
     ///
     /// Another caller may have ended just before, too: a caller that gets true looks for a result first.

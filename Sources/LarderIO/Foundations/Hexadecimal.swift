@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Sequence<UInt8> {
-    /// Two digits for each octet, in lower case.
+    /// Two digits for each byte, in lower case.
     package var hexadecimal: String {
         withContiguousStorageIfAvailable { $0.hexadecimalDigits }
             ?? Array(self).withUnsafeBufferPointer {

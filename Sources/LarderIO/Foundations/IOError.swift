@@ -40,7 +40,7 @@ package struct IOError: Error, Sendable, Equatable {
         package static let overloaded = Code("overloaded")
         /// Two tasks read, or two write, one stream, an internal error: the second gets this, the first continues.
         package static let contended = Code("contended")
-        /// The system has no memory left for received octets.
+        /// The system has no memory left for received bytes.
         package static let outOfMemory = Code("outOfMemory")
         /// Everything else; `errno` and `detail` say more.
         package static let other = Code("other")

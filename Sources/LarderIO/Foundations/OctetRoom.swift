@@ -2,14 +2,14 @@
 
 import Synchronization
 
-/// The octets that what clients or origins send may take together, where each of it has a limit of its own.
+/// The bytes that what clients or origins send may take together, where each of it has a limit of its own.
 package final class OctetRoom: Sendable {
     private let limit: Int
     private let taken = Atomic<Int>(0)
 
     package init(limit: Int) { self.limit = limit }
 
-    /// Takes octets, which are given back later. False if there are not that many.
+    /// Takes bytes, which are given back later. False if there are not that many.
     package func take(_ octets: Int) -> Bool {
         let after = taken.add(octets, ordering: .relaxed).newValue
         if after <= limit { return true }
@@ -19,7 +19,7 @@ package final class OctetRoom: Sendable {
 
     package func giveBack(_ octets: Int) { taken.subtract(octets, ordering: .relaxed) }
 
-    /// Takes octets for as long as the result exists; nil if there are not that many.
+    /// Takes bytes for as long as the result exists; nil if there are not that many.
     package func share(of octets: Int) -> Share? { take(octets) ? Share(self, octets) : nil }
 
     package final class Share: Sendable {

@@ -38,7 +38,7 @@ package struct Thread: Sendable {
     /// Detaches the thread, which is then not joined.
     package func detach() { pthread_detach(id) }
 
-    /// Whether it is the calling thread.
+    /// True if it is the calling thread.
     var isCurrent: Bool { UInt(id) == Thread.current }
 
     /// The identity of the calling thread.

@@ -150,7 +150,7 @@ package final class ListeningSocket: Sendable {
         return ListeningSocket(descriptor: copy)
     }
 
-    /// Octets that the kernel takes from us for one client of this machine. More of them would only be in the way: what
+    /// Bytes that the kernel takes from us for one client of this machine. More of them would only be in the way: what
     /// is under way then no longer fits into the processor's cache, and a slow client holds more memory.
     private static let loopbackSendBuffer: Int32 = 192 << 10
 

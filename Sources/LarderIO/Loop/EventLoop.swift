@@ -10,7 +10,7 @@ package actor EventLoop {
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    /// Makes a loop that runs once started. `name` becomes its thread's name (15 octets).
+    /// Makes a loop that runs once started. `name` becomes its thread's name (15 bytes).
     package init(name: String, time: any TimeSource = SystemTime()) throws(IOError) {
         let executor = try LoopExecutor(name: name, time: time)
         self.executor = executor
@@ -40,7 +40,7 @@ package actor EventLoop {
     /// submitted to a stopped loop is dropped.
     package nonisolated func stop() { executor.stop() }
 
-    /// Whether the caller is running on this loop.
+    /// True if the caller is running on this loop.
     package nonisolated var inLoop: Bool { executor.isOnThread }
 
     /// Starts a task on the loop, from any thread. It begins in one of the loop's next turns.

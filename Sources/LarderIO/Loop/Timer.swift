@@ -13,7 +13,7 @@ package final class Timer: QueuedTimer {
         self.action = action
     }
 
-    /// Whether the action is still to come.
+    /// True if the action is still to come.
     package var isArmed: Bool { index >= 0 }
 
     /// Sees to it that the action is not called, unless armed again.

@@ -130,7 +130,7 @@ private final class Dialling {
         }
     }
 
-    /// Whether the machine may have a network, though no way to these addresses.
+    /// True if the machine may have a network, though no way to these addresses.
     private func isAboutIPv6(_ error: IOError) -> Bool {
         error.errno == ENETUNREACH && race.addresses.allSatisfy(\.isIPv6)
     }

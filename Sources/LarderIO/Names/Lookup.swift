@@ -5,7 +5,7 @@ import Glibc
 /// The addresses of a host, IPv6 first.
 struct HostAddresses {
     var addresses: [SocketAddress]
-    /// Whether no more will come: both families have been answered, or are not waited for any longer.
+    /// True if no more will come: both families have been answered, or are not waited for any longer.
     var areAll: Bool
 }
 
@@ -19,7 +19,7 @@ final class Lookup {
     /// One of those that wait for it.
     struct Caller {
         let number: UInt64
-        /// Whether both families are needed.
+        /// True if both families are needed.
         let needsAll: Bool
         let continuation: UnsafeContinuation<Answer, Never>
         /// Ends its wait.
@@ -147,7 +147,7 @@ final class Lookup {
         waiting = []
     }
 
-    /// Whether it goes on for callers that may come.
+    /// True if it goes on for callers that may come.
     var isSpare: Bool { early != nil && waiting.isEmpty }
 
     /// Another caller.
@@ -185,7 +185,7 @@ private final class Question {
     private(set) var outcome: Int32?
     private(set) var addresses: [SocketAddress] = []
     private(set) var lifetime = Duration.zero
-    /// Whether the servers have said which addresses there are, and be it none.
+    /// True if the servers have said which addresses there are, and be it none.
     var isSettled: Bool { outcome.map { [DNS_ERR_NONE, DNS_ERR_NODATA, DNS_ERR_NOTEXIST].contains($0) } ?? false }
 
     private let family: Family

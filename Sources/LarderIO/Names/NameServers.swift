@@ -8,7 +8,7 @@ import Glibc
 final class NameServers {
     let base: OpaquePointer
     private let executor: LoopExecutor
-    /// Whether the file named a server; without one there is the system's default, this machine.
+    /// True if the file named a server; without one there is the system's default, this machine.
     let areConfigured: Bool
     let hosts: HostsFile
 

@@ -75,7 +75,7 @@ package final class ChildProcess {
 
     deinit { _ = end() }
 
-    /// Whether the process has ended by itself.
+    /// True if the process has ended by itself.
     package var hasEnded: Bool {
         if ended != nil { return true }
         var item = pollfd(fd: ending.number, events: Int16(POLLIN), revents: 0)
@@ -83,7 +83,7 @@ package final class ChildProcess {
     }
 
     /// Writes `text` to the child while reading its output, until `isComplete` returns true for it, the child closes
-    /// its output, the output is longer than `limit` octets, or the deadline has passed.
+    /// its output, the output is longer than `limit` bytes, or the deadline has passed.
     ///
     /// With `closingInput` the child sees the end of its input behind `text`. A child need not read all of its input.
     package func exchange(

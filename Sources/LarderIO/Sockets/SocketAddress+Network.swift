@@ -14,7 +14,7 @@ extension SocketAddress {
         }
     }
 
-    /// Whether this address begins with the first `bits` bits of `network`. Never, if they are of different kinds.
+    /// True if this address begins with the first `bits` bits of `network`. Never, if they are of different kinds.
     package func isIn(_ network: SocketAddress, bits: Int) -> Bool {
         !isUnix && bitCount == network.bitCount && masked(to: bits) == network.masked(to: bits)
     }

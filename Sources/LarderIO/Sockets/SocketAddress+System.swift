@@ -3,7 +3,7 @@ import CLibevent
 import Glibc
 
 extension SocketAddress {
-    /// The longest path a Unix socket can have, in octets.
+    /// The longest path a Unix socket can have, in bytes.
     package static let unixPathLimit = 107
 
     /// The address of a socket's end that is unknown.

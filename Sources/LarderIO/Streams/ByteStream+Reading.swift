@@ -3,7 +3,7 @@ import CLibevent
 import Glibc
 
 extension ByteStream {
-    /// Reads some octets, waiting for the first. 0 is the end of the stream.
+    /// Reads some bytes, waiting for the first. 0 is the end of the stream.
     ///
     /// `buffer` must have room, and stay in place until this returns.
     package func read(into buffer: UnsafeMutableRawBufferPointer) async throws(IOError) -> Int {
@@ -27,14 +27,14 @@ extension ByteStream {
 
     private static let readsInATurn = 16
 
-    /// Whether others are to have a turn before it is read again.
+    /// True if others are to have a turn before it is read again.
     package var shallGiveWay: Bool { readsInARow >= Self.readsInATurn }
 
     /// Suspends until there is something to read, the end included; so an idle connection needs no buffer.
     ///
     /// A promise as good as the kernel's: `tryRead` may still find nothing, over TLS in particular.
     package func waitReadable() async throws(IOError) {
-        // The kernel may have octets of TLS's own, and whoever is called first may take what comes for the application.
+        // The kernel may have bytes of TLS's own, and whoever is called first may take what comes for the application.
         if let tls, tls.hasInput(of: self) { return }
         try await waitToRead("read")
     }
@@ -73,7 +73,7 @@ extension ByteStream {
         }
     }
 
-    /// Whether the connection broke together with the octets that were read last. Costs a system call, once.
+    /// True if the connection broke together with the bytes that were read last. Costs a system call, once.
     private func breakWasMissed() -> Bool {
         guard isEmptyUnlessBroken else { return false }
         isEmptyUnlessBroken = false
@@ -82,20 +82,20 @@ extension ByteStream {
         return true
     }
 
-    /// Has a break reported that came in one event with octets: the kernel does not report it again. Asks the kernel if
+    /// Has a break reported that came in one event with bytes: the kernel does not report it again. Asks the kernel if
     /// it is not known.
     func reportMissedBreak() {
         guard isReadable || isEmptyUnlessBroken || tls != nil, let socketEvent, hasBroken else { return }
         event_active(socketEvent, EV_READ | EV_WRITE, 0)
     }
 
-    /// Whether the socket has a pending error, which is left in place for the next read.
+    /// True if the socket has a pending error, which is left in place for the next read.
     var hasBroken: Bool {
         var query = pollfd(fd: descriptor, events: 0, revents: 0)
         return poll(&query, 1, 0) > 0 && Int32(query.revents) & (POLLERR | POLLHUP) != 0
     }
 
-    /// Whether something is there to be read: octets, the end or an error. Reads nothing, but asks the kernel if it
+    /// True if something is there to be read: bytes, the end or an error. Reads nothing, but asks the kernel if it
     /// is not known, and lets TLS take in what is only its own. A connection that has it is not fit to be used again.
     package var hasPendingInput: Bool {
         guard isOpen else { return true }
@@ -107,20 +107,20 @@ extension ByteStream {
         return false
     }
 
-    /// Whether a read may find something, as far as the kernel has reported. Over TLS it is not known.
+    /// True if a read may find something, as far as the kernel has reported. Over TLS it is not known.
     package var mayHaveInput: Bool { isReadable || tls != nil }
 
     /// Has the next read ask the kernel, whatever it has reported so far: what came in this turn is not reported yet.
     package func lookAgain() { isReadable = true }
 
-    /// Whether the peer's system has not acknowledged all written octets. Anything received until then was sent before
+    /// True if the peer's system has not acknowledged all written bytes. Anything received until then was sent before
     /// the peer could have read them: each segment acknowledges all that had arrived.
     package var hasUnconfirmedOutput: Bool { isOpen && larder_unconfirmed(descriptor) > 0 }
 
     /// Closes the stream so that the peer surely gets to read what was written last.
     ///
-    /// Octets that arrive unread at a closed socket make the kernel send a reset, which may overtake our last
-    /// answer (RFC 9112 §9.6). So: end our side, read away what still comes, at most `limit` octets and for at
+    /// Bytes that arrive unread at a closed socket make the kernel send a reset, which may overtake our last
+    /// answer (RFC 9112 §9.6). So: end our side, read away what still comes, at most `limit` bytes and for at
     /// most `duration`, then close.
     package func closeGracefully(within duration: Duration, discarding limit: Int = 1 << 20) async {
         guard isOpen else { return }

@@ -13,12 +13,12 @@ extension ByteStream {
 
     /// The kernel has room for output as far as is known. True until a write is refused.
     package var isWritable: Bool { shown.isWritable }
-    /// The peer has ended its side or the connection broke; there may still be octets to read.
+    /// The peer has ended its side or the connection broke; there may still be bytes to read.
     package var isPeerClosed: Bool { shown.isPeerClosed }
 
     /// Called on the loop, once, when the peer closes or the connection breaks while nobody is reading.
     ///
-    /// Octets that the peer sent before can still be read. A half-close by a peer that waits for an answer looks the
+    /// Bytes that the peer sent before can still be read. A half-close by a peer that waits for an answer looks the
     /// same. Set it while a request is being answered and clear it after; it is not called for an end that was noticed
     /// before it was set, see `isPeerClosed`.
     package var onPeerClosed: (() -> Void)? {
@@ -32,13 +32,13 @@ extension ByteStream {
         }
     }
 
-    /// Whether `onPeerClosed` ignores a half-close, and reports only a broken connection.
+    /// True if `onPeerClosed` ignores a half-close, and reports only a broken connection.
     package var outlastsHalfClose: Bool {
         get { shown.outlastsHalfClose }
         set { shown.outlastsHalfClose = newValue }
     }
 
-    /// Called on the loop when octets arrive while a task waits to read. True means that they have been consumed and
+    /// Called on the loop when bytes arrive while a task waits to read. True means that they have been consumed and
     /// the task keeps waiting; it saves the task's resumption where only an immediate answer follows.
     package var onInputWhileWaiting: (() -> Bool)? {
         get { shown.onInputWhileWaiting }

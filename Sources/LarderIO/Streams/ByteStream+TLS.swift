@@ -82,13 +82,13 @@ extension ByteStream {
         }
     }
 
-    /// Whether the stream is under TLS.
+    /// True if the stream is under TLS.
     package var isSecure: Bool { tls != nil }
 
-    /// Whether the server asked for a certificate of ours, which we do not have.
+    /// True if the server asked for a certificate of ours, which we do not have.
     package var wasAskedForCertificate: Bool { tls.map { SSL_get_ex_data($0.ssl, 0) != nil } ?? false }
 
-    /// Whether the client has proved to hold a certificate that it was asked for.
+    /// True if the client has proved to hold a certificate that it was asked for.
     package var isProven: Bool {
         guard let ssl = tls?.ssl else { return false }
         return SSL_get0_peer_certificate(ssl) != nil && SSL_get_verify_result(ssl) == X509_V_OK

@@ -2,8 +2,8 @@
 import Glibc
 
 extension ByteStream {
-    /// Writes up to four runs of octets completely, in one system call if the kernel accepts all of them; otherwise
-    /// waits. The octets must stay in place until this returns.
+    /// Writes up to four runs of bytes completely, in one system call if the kernel accepts all of them; otherwise
+    /// waits. The bytes must stay in place until this returns.
     package func write(
         _ first: UnsafeRawBufferPointer,
         _ second: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
@@ -20,7 +20,7 @@ extension ByteStream {
 
     /// Writes all of `octets`.
     package func write(_ octets: [UInt8]) async throws(IOError) {
-        // The array's storage cannot be borrowed across a suspension; octets that the kernel does not accept at once
+        // The array's storage cannot be borrowed across a suspension; bytes that the kernel does not accept at once
         // are copied.
         var parts = GatherList()
         var rest: UnsafeMutableRawBufferPointer?
@@ -56,10 +56,10 @@ extension ByteStream {
 
     /// Writes as much of `parts` as the kernel accepts now, and advances `parts` to the rest. True if that was all.
     ///
-    /// Over TLS, octets once offered must be offered again unchanged after a false.
+    /// Over TLS, bytes once offered must be offered again unchanged after a false.
     ///
     /// - Parameter endFollows: whether `shutdownWrite` comes next if that was all. The kernel then delays the last
-    ///   octets, and they are sent in one packet with the end.
+    ///   bytes, and they are sent in one packet with the end.
     package func tryWrite(_ parts: inout GatherList, endFollows: Bool = false) throws(IOError) -> Bool {
         guard isOpen else { throw closedError("write") }
         if let tls { return try tls.write(&parts, of: self, endFollows: endFollows) }

@@ -2,7 +2,7 @@
 import CLibevent
 import Glibc
 
-/// A connected stream of octets over TCP, a Unix socket or TLS.
+/// A connected stream of bytes over TCP, a Unix socket or TLS.
 ///
 /// It lives on one loop and is used there only. One task may wait to read while another waits to write; of two that
 /// wait for the same, the second gets an error, `.contended`, which the loop reports as an internal one. Waits end by
@@ -20,8 +20,8 @@ package final class ByteStream {
 
     /// The kernel has reported input, or has not been polled yet, and no read has found it empty since.
     var isReadable = false
-    /// The socket counts as empty because a receive did not fill its buffer. A reset in the same event as those octets
-    /// looks like octets alone and is not reported again; a send that succeeds afterwards rules it out.
+    /// The socket counts as empty because a receive did not fill its buffer. A reset in the same event as those bytes
+    /// looks like bytes alone and is not reported again; a send that succeeds afterwards rules it out.
     var isEmptyUnlessBroken = false
     /// How often it was read since others last had a turn.
     var readsInARow = 0
@@ -34,7 +34,7 @@ package final class ByteStream {
     private var readerForRoom = Waiter()
     private var writerForInput = Waiter()
 
-    /// Whether a task waits for room to write the rest of something.
+    /// True if a task waits for room to write the rest of something.
     package var isWriting: Bool { writer.isOccupied || writerForInput.isOccupied }
     private var isReading: Bool { reader.isOccupied || readerForRoom.isOccupied || watcher != nil }
 
@@ -120,12 +120,12 @@ package final class ByteStream {
         ).dispose(on: executor)
     }
 
-    /// Whether `close` or `reset` has not been called yet.
+    /// True if `close` or `reset` has not been called yet.
     package var isOpen: Bool { descriptor >= 0 }
 
     // MARK: Closing
 
-    /// Half-closes the stream: the peer reads the written octets and then the end. Reading continues.
+    /// Half-closes the stream: the peer reads the written bytes and then the end. Reading continues.
     package func shutdownWrite() {
         guard isOpen else { return }
         tls?.sendCloseNotify(endFollows: true)
@@ -327,7 +327,7 @@ package final class ByteStream {
         executor.later { [weak self] in self?.notifyPeerClosed() }
     }
 
-    /// Whether the connection broke. libevent reports a reset as readable and writable, without EV_CLOSED.
+    /// True if the connection broke. libevent reports a reset as readable and writable, without EV_CLOSED.
     private func isBroken(_ kinds: Int32) -> Bool {
         kinds & EV_WRITE != 0 && hasBroken
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 
-/// Runs of octets for one write, in order: in one system call if there are few, in several if the kernel does not
+/// Runs of bytes for one write, in order: in one system call if there are few, in several if the kernel does not
 /// accept so many at once. Up to four need no allocation.
 ///
-/// It does not retain the octets: its owner keeps them in place until they are written.
+/// It does not retain the bytes: its owner keeps them in place until they are written.
 package struct GatherList {
     /// The most runs of one system call; the kernel's limit is 1024 (IOV_MAX).
     private static let callLimit = 256
@@ -16,7 +16,7 @@ package struct GatherList {
     /// Runs added so far, and the first of them not yet written.
     private var end = 0
     private var start = 0
-    /// Octets not yet written.
+    /// Bytes not yet written.
     package private(set) var count = 0
 
     package init() {}
@@ -41,7 +41,7 @@ package struct GatherList {
         count += bytes.count
     }
 
-    /// The number of runs that still have octets to write.
+    /// The number of runs that still have bytes to write.
     var partCount: Int { end - start }
 
     /// The run that is next to be written.
@@ -65,7 +65,7 @@ package struct GatherList {
         } ?? empty(body)
     }
 
-    /// Copies as much as fits, from the first octet not yet written. Returns the number of octets.
+    /// Copies as much as fits, from the first byte not yet written. Returns the number of bytes.
     func copy(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         var filled = 0
         var index = start
@@ -82,14 +82,14 @@ package struct GatherList {
         return filled
     }
 
-    /// The octets not yet written, as a copy.
+    /// The bytes not yet written, as a copy.
     package func copied() -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             filled = copy(into: UnsafeMutableRawBufferPointer(buffer))
         }
     }
 
-    /// Advances past `written` octets that have been written.
+    /// Advances past `written` bytes that have been written.
     mutating func advance(by written: Int) {
         count -= written
         var rest = written

@@ -16,10 +16,10 @@ struct StreamDeadlines {
     private var patience = Patience.none
     /// How long the peer may take nothing.
     private var span = Duration.zero
-    /// The octets that the kernel had for the peer when it was asked last; nil if more may have been written since.
+    /// The bytes that the kernel had for the peer when it was asked last; nil if more may have been written since.
     private var untaken: Int32?
 
-    /// Whether it matters what the peer takes.
+    /// True if it matters what the peer takes.
     var isPatient: Bool { patience != .none }
 
     /// Sets both for an instant.
@@ -60,7 +60,7 @@ struct StreamDeadlines {
         if patience == .ofAll { read = write }
     }
 
-    /// Whether the timer, which has fired, has to ask what the kernel still has for the peer.
+    /// True if the timer, which has fired, has to ask what the kernel still has for the peer.
     func wantsLook(now: Int64) -> Bool { patience == .ofAll || patience == .ofWrites && write <= now }
 
     /// A writer begins to wait, while the kernel has as much for the peer.

@@ -9,7 +9,7 @@ import Glibc
 final class TLSSession {
     /// The most a TLS record carries (RFC 8446 §5.1).
     private static let recordLimit = 16384
-    /// How many records are read at a time: they may have an octet each, and others wait meanwhile.
+    /// How many records are read at a time: they may have a byte each, and others wait meanwhile.
     private static let recordsAtOnce = 64
 
     let ssl: OpaquePointer
@@ -27,10 +27,10 @@ final class TLSSession {
     private var isEnded = false
     /// The kernel waits for more before it sends what was written last.
     private var hasHeld = false
-    /// The end or an error, if that came behind the octets that were read last.
+    /// The end or an error, if that came behind the bytes that were read last.
     private var follows: Result<Int, IOError>?
 
-    /// Whether it still reads what came before the session was made.
+    /// True if it still reads what came before the session was made.
     private var hasEarly: Bool
 
     /// Takes over `ssl`, which is set up with the stream's socket.
@@ -43,7 +43,7 @@ final class TLSSession {
 
     deinit { SSL_free(ssl) }
 
-    /// Whether there is input that the socket's readiness does not show.
+    /// True if there is input that the socket's readiness does not show.
     var hasBufferedInput: Bool { follows != nil || !isStarved && SSL_has_pending(ssl) == 1 }
 
     /// Goes on with the handshake. True when it is done.
@@ -129,7 +129,7 @@ final class TLSSession {
         return try takeNote(of: status, "read over TLS", stream, reading: true) ? 0 : nil
     }
 
-    /// Whether there are octets for the application, an end or an error. Takes in everything else, such as tickets.
+    /// True if there are bytes for the application, an end or an error. Takes in everything else, such as tickets.
     func hasInput(of stream: ByteStream) -> Bool {
         if follows != nil { return true }
         guard stream.isReadable || hasBufferedInput else { return false }

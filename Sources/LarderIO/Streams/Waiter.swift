@@ -20,7 +20,7 @@ struct Waiter {
 
     private var state = State.nobody
 
-    /// Whether a task waits here.
+    /// True if a task waits here.
     var isOccupied: Bool { if case .nobody = state { false } else { true } }
 
     /// To be called before suspending; `suspended` follows. False, without effect, if a task waits already.

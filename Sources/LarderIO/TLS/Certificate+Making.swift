@@ -123,7 +123,7 @@ extension PEM.Certificate {
 }
 
 extension PEM {
-    /// The octets that `write` writes.
+    /// The bytes that `write` writes.
     fileprivate static func written(_ write: (OpaquePointer?) -> Int32) -> [UInt8] {
         guard let bio = BIO_new(BIO_s_mem()) else { return [] }
         defer { BIO_free(bio) }

@@ -12,10 +12,10 @@ package struct ClientHello: Sendable, Equatable {
         self.applicationProtocols = applicationProtocols
     }
 
-    /// Parses the message from the octets of a stream as they arrive.
+    /// Parses the message from the bytes of a stream as they arrive.
     ///
     /// It reads lengths and two extensions, and refuses contradictory ones; the rest of the message is left to the
-    /// endpoint that answers it. The time it takes grows linearly with the octets, however they are split.
+    /// endpoint that answers it. The time it takes grows linearly with the bytes, however they are split.
     package struct Reader {
         /// The longest message that is accepted; clients with post-quantum keys send a few kibibytes.
         package static let limit = 128 << 10
@@ -35,7 +35,7 @@ package struct ClientHello: Sendable, Equatable {
 
         package init() {}
 
-        /// - Parameter octets: everything received so far, from the first octet on.
+        /// - Parameter bytes: everything received so far, from the first byte on.
         package mutating func read(_ octets: UnsafeRawBufferPointer) -> Outcome {
             while true {
                 let rest = octets[min(position, octets.count)...]
@@ -52,14 +52,14 @@ package struct ClientHello: Sendable, Equatable {
                 let whole = 4 + (Int(message[1]) << 16 | Int(message[2]) << 8 | Int(message[3]))
                 guard whole <= Reader.limit else { return .somethingElse }
                 guard message.count >= whole else { continue }
-                // No octets may follow a ClientHello before it is answered, least of all in its own record.
+                // No bytes may follow a ClientHello before it is answered, least of all in its own record.
                 guard message.count == whole, let hello = ClientHello(message[4...]) else { return .somethingElse }
                 return .hello(hello)
             }
         }
     }
 
-    /// Whether a handshake record of TLS may begin this way.
+    /// True if a handshake record of TLS may begin this way.
     private static func mayBeRecord(_ head: Slice<UnsafeRawBufferPointer>) -> Bool {
         var head = head.makeIterator()
         guard let kind = head.next() else { return true }

@@ -64,7 +64,7 @@ package final class LocalAuthority: @unchecked Sendable {
         try LocalAuthority(key: key, name: name, now: now)
     }
 
-    /// Whether certificates in PEM are of one key, as those of an authority before and after it was renewed.
+    /// True if certificates in PEM are of one key, as those of an authority before and after it was renewed.
     package static func haveSameKey(_ one: String, _ other: String) -> Bool {
         func key(_ text: String) -> PEM.PrivateKey? {
             (try? PEM.certificates(text, "compare certificates"))?.first?.withPointer(X509_get_pubkey)
@@ -128,7 +128,7 @@ package final class LeafCertificate: @unchecked Sendable {
     package let host: String
     /// When it ends, in seconds since 1970.
     package let notAfter: Int64
-    /// The context id of its sessions: 32 octets, the longest allowed.
+    /// The context id of its sessions: 32 bytes, the longest allowed.
     let sessionName: [UInt8]
 
     fileprivate init(certificate: PEM.Certificate, key: PEM.PrivateKey, host: String, notAfter: Int64) {

@@ -29,7 +29,7 @@ final class SystemTrust: Sendable {
         if (try? Thread.start(name: "trust", { self.finish() }))?.detach() == nil { finish() }
     }
 
-    /// Whether there are authorities, once they have been read.
+    /// True if there are authorities, once they have been read.
     func isFound() async -> Bool {
         begin()
         await withUnsafeContinuation { continuation in

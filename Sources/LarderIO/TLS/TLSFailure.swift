@@ -64,7 +64,7 @@ enum TLSFailure {
 }
 
 extension IOError {
-    /// Whether a client has begun a handshake with a request in plain HTTP.
+    /// True if a client has begun a handshake with a request in plain HTTP.
     var isPlainHTTP: Bool {
         code == .tlsFailed && [SSL_R_HTTP_REQUEST, SSL_R_HTTPS_PROXY_REQUEST].contains(errno)
     }
@@ -74,7 +74,7 @@ extension IOError {
         code == .tlsFailed && errno == SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL
     }
 
-    /// Whether a client has ended the handshake because it does not trust our certificate (RFC 8446 §6.2).
+    /// True if a client has ended the handshake because it does not trust our certificate (RFC 8446 §6.2).
     package var isCertificateRefusal: Bool {
         guard code == .tlsFailed else { return false }
         return [

@@ -101,7 +101,7 @@ package final class TLSServerContext: @unchecked Sendable {
         return ssl
     }
 
-    /// Makes what answers a client as `leaf`'s host. The octets of `early` were read from the socket already.
+    /// Makes what answers a client as `leaf`'s host. The bytes of `early` were read from the socket already.
     ///
     /// Sessions belong to the host: what was agreed on as one is never resumed as another.
     func makeSession(

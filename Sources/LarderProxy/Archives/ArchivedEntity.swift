@@ -33,10 +33,10 @@ package struct ArchivedEntity: Sendable {
     package var selectors: [Selector]
     package var requestTime, responseTime: Timestamp
     package var wasAuthorized, wasPersonal, hadCredentials: Bool
-    /// Whether it has traces of a user, even if it counted as everybody's where it was exported.
+    /// True if it has traces of a user, even if it counted as everybody's where it was exported.
     package var hasTraces: Bool
     package var standing: StoredResponse.Standing
-    /// The octets of the content.
+    /// The bytes of the content.
     package var length: Int64
 
     package init(

@@ -136,7 +136,7 @@ extension Proxy {
             proxy: self, key: key, owner: isFromHere ? entity.owner : "", receipt: receipt, writer: writer)
     }
 
-    /// Whether what is in an entity's place already is as new, or an operator's own.
+    /// True if what is in an entity's place already is as new, or an operator's own.
     fileprivate func keeps(_ receipt: ImportedEntity.Receipt, of key: ResourceKey) async throws(ImportRefusal) -> Bool {
         if let memory = registry.resource(for: key)?.memory {
             if memory.isOverridden { return true }
@@ -149,7 +149,7 @@ extension Proxy {
         return try await isStored(receipt)
     }
 
-    /// Whether an entity, or a newer one in its place, is in the store.
+    /// True if an entity, or a newer one in its place, is in the store.
     package func isStored(_ receipt: ImportedEntity.Receipt) async throws(ImportRefusal) -> Bool {
         guard let diskTier else { return false }
         guard let records = try? await diskTier.store.read(receipt.key) else { throw .unread }

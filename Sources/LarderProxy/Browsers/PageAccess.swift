@@ -48,7 +48,7 @@ enum PageFields {
         }
     }
 
-    /// Whether a field is one of Fetch Metadata Request Headers §2.
+    /// True if a field is one of Fetch Metadata Request Headers §2.
     static func isMetadata(_ name: FieldName?, spelled spelling: UnsafeRawBufferPointer) -> Bool {
         name == .secFetchSite || name == nil && metadata.contains(FieldName(token: spelling))
     }

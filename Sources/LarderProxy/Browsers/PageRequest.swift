@@ -69,7 +69,7 @@ package enum PageRequest: Equatable, Sendable {
         self = .listed(referrer)
     }
 
-    /// Whether a page of `origin` has the host to which the request is addressed.
+    /// True if a page of `origin` has the host to which the request is addressed.
     private static func isAddressed(_ head: RequestHead, _ origin: WebOrigin) -> Bool {
         guard origin.scheme == "http" || origin.scheme == "https", head.fields.count(of: .host) == 1,
             let host = head.fields[first: .host]

@@ -16,7 +16,7 @@ final class ContentSink {
     /// The same, and one that takes no more: at the end of the response it removes what was to be replaced.
     let begun: EntityWriter?
     private var retains: Bool
-    /// Octets so far.
+    /// Bytes so far.
     private(set) var total: Int64 = 0
     /// Most loads have nobody who is waited for.
     private lazy var patience = ReaderPatience(sharedLoad, context)
@@ -167,7 +167,7 @@ final class ReaderPatience {
 ///
 /// In nanoseconds.
 struct Patience {
-    /// Octets in a second.
+    /// Bytes in a second.
     static let pace: Int64 = 256 << 10
     /// The time that the longest window takes at that pace: who keeps it may be late by as much.
     static let grace = Duration.seconds(1)
@@ -185,10 +185,10 @@ struct Patience {
     /// After how long a wait readers are given up who take nothing meanwhile.
     var wait: Int64 { left.advanced(by: Self.grace) }
 
-    /// Whether they are given up.
+    /// True if they are given up.
     var isOver: Bool { wait <= 0 }
 
-    /// Others have waited while so many octets were taken.
+    /// Others have waited while so many bytes were taken.
     mutating func waited(_ time: Int64, for octets: Int64) {
         // More than an hour's is as good as an hour's.
         let earned = min(octets, Self.pace * 3600) * 1_000_000_000 / Self.pace

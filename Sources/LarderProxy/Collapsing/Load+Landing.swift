@@ -6,13 +6,13 @@ import LarderRules
 
 /// Changes between the start of a load and its end.
 extension Load {
-    /// Whether whoever needs this load can wait for `other` instead: it is for others, too, by the same configuration,
+    /// True if whoever needs this load can wait for `other` instead: it is for others, too, by the same configuration,
     /// which has the same credentials.
     func mayJoin(_ other: ActiveLoad) -> Bool {
         isJoinable && other.isJoinable && other.version == version
     }
 
-    /// Whether the Resource was wiped or invalidated, or a group of the response, since the load began (B-05, B-12), or a
+    /// True if the Resource was wiped or invalidated, or a group of the response, since the load began (B-05, B-12), or a
     /// later load was answered before this one.
     func isSuperseded(_ stored: StoredResponse) -> Bool {
         resource.memory.isSuperseded(stored, since: listed.mark, at: context.now())

@@ -33,7 +33,7 @@ extension Load {
             from: network)
     }
 
-    /// Removes the client's conditions and ranges, which may not be about the origin's octets: they are evaluated
+    /// Removes the client's conditions and ranges, which may not be about the origin's bytes: they are evaluated
     /// against the response it gets.
     static func removeConditions(from fields: inout Fields) {
         for name: FieldName in [.ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince, .ifRange] {

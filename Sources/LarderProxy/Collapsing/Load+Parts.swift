@@ -42,7 +42,7 @@ extension Load {
 
     // MARK: Parts that are completed
 
-    /// Answers with stored parts and the missing octets. If the response is not exactly those, it is discarded and the
+    /// Answers with stored parts and the missing bytes. If the response is not exactly those, it is discarded and the
     /// client's own request is sent.
     func complete(_ rangeFill: RangeFill, by response: UpstreamResponse, _ received: ReceivedResponse) async throws {
         let filled = PartialContent.filled(
@@ -94,7 +94,7 @@ extension Load {
         finish(Fields())
     }
 
-    /// The stored octets; nil when they cannot be read and the load has gone on without them.
+    /// The stored bytes; nil when they cannot be read and the load has gone on without them.
     private func source(
         of rangeFill: RangeFill, else response: UpstreamResponse, _ received: ReceivedResponse
     ) async throws -> RangeFill.Source? {
@@ -128,7 +128,7 @@ extension Load {
         }
     }
 
-    /// Whether `arrival` is storable as the answer to the request that was sent.
+    /// True if `arrival` is storable as the answer to the request that was sent.
     private func mayStore(_ received: ReceivedResponse, as filling: Filling) -> Bool {
         var request = clientHead
         request.fields[.range] = filling.range
@@ -156,7 +156,7 @@ extension Load {
         }
     }
 
-    /// Moves content until the sink has exactly `end` octets.
+    /// Moves content until the sink has exactly `end` bytes.
     private func pour(
         _ response: UpstreamResponse, until end: Int64, of rangeFill: RangeFill, into sink: ContentSink
     ) async throws {

@@ -73,7 +73,7 @@ extension DiskTier {
 }
 
 extension Variant {
-    /// Whether it is that response, now with its content: whose length may have decided whether it is coded.
+    /// True if it is that response, now with its content: whose length may have decided whether it is coded.
     func isLanded(_ response: StoredResponse) -> Bool {
         stored.responseTime == response.responseTime && stored.status == response.status
             && stored.isPartial == response.isPartial

@@ -221,12 +221,12 @@ extension Load {
 
 /// Records of a stream's content that are used at its end.
 struct Streamed {
-    /// The last octets, where they must be examined.
+    /// The last bytes, where they must be examined.
     var tail: [UInt8] = []
     /// Of a stream of events.
     var recorder: StreamPace.Recorder?
 
-    /// - Parameter early: how many octets came with the head.
+    /// - Parameter early: how many bytes came with the head.
     init(isOfEvents: Bool, after early: Int64) {
         guard isOfEvents else { return }
         recorder = StreamPace.Recorder()
@@ -236,15 +236,15 @@ struct Streamed {
 
 /// Event streams that are stored only if they end as configured.
 extension Load {
-    /// How many octets of the end are examined.
+    /// How many bytes of the end are examined.
     static let streamEndLength = 4 << 10
 
-    /// Whether the response is a stream whose end must be examined.
+    /// True if the response is a stream whose end must be examined.
     func hasStreamEnd(_ head: ResponseHead) -> Bool {
         !configuration.streamEnds.isEmpty && head.isEventStream
     }
 
-    /// Whether a stream that ends in these octets is complete.
+    /// True if a stream that ends in these bytes is complete.
     func isWhole(_ head: ResponseHead, endingIn tail: @autoclosure () -> [UInt8]) -> Bool {
         guard hasStreamEnd(head) else { return true }
         // The end of encoded content cannot be read.

@@ -10,7 +10,7 @@ import LarderUpstream
 /// Responses that are transformed: collected, transformed once, sent to all waiting clients, and stored with their
 /// originals.
 extension Load {
-    /// Whether the pipeline applies to a response.
+    /// True if the pipeline applies to a response.
     func isTransformed(_ received: ReceivedResponse) -> Bool {
         switch pipelineUse(of: received.head, length: received.length) {
         case .none: return false
@@ -26,7 +26,7 @@ extension Load {
             of: head, length: length, in: resource, limit: context.transformedContentLimit)
     }
 
-    /// Whether a 206 is a part of transformed content: the pipeline needs the whole, and clients' ranges refer to its
+    /// True if a 206 is a part of transformed content: the pipeline needs the whole, and clients' ranges refer to its
     /// output.
     func isPartOfTransformed(_ received: ReceivedResponse) -> Bool {
         guard received.head.status == 206, configuration.mayTransform else { return false }

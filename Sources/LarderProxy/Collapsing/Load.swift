@@ -35,13 +35,13 @@ final class Load: LoopLoad {
     let isBackground: Bool
     /// The stored variant that is transformed again; the origin is not asked then.
     var remaking: Variant?
-    /// Whether other requests may join: not when the response is useful to its client alone.
+    /// True if other requests may join: not when the response is useful to its client alone.
     let isJoinable: Bool
-    /// Whether the origin is asked even during backoff.
+    /// True if the origin is asked even during backoff.
     var bypassesBackoff = false
-    /// Whether an error does not replace what is stored.
+    /// True if an error does not replace what is stored.
     var keepsStored = false
-    /// Whether a fresh stored response that a stage supplies is as good as one of the origin.
+    /// True if a fresh stored response that a stage supplies is as good as one of the origin.
     var maySettle = false
     /// The states of stages: at first those of the look-up.
     var states = StageStates()
@@ -60,7 +60,7 @@ final class Load: LoopLoad {
         registry: context.registry, onCancel: cancelling)
     /// Further information about its response.
     var remarks = SharedLoad.Remarks()
-    /// Whether its first client is still there.
+    /// True if its first client is still there.
     private var hasClient: Bool
     /// The first client's number, once it reads what is shared.
     private var firstReader: Int?
@@ -369,7 +369,7 @@ final class Load: LoopLoad {
                 variance: (error as? PipelineFailure)?.refused?.variance ?? .none))
     }
 
-    /// Whether an immediate retry would fail the same way. An origin that answered badly once may recover; a request
+    /// True if an immediate retry would fail the same way. An origin that answered badly once may recover; a request
     /// refused by backoff was not sent, and the backoff is remembered for all; the pipeline is deterministic, but says
     /// nothing about a response that others do not get.
     private func isLasting(_ error: any Error) -> Bool {

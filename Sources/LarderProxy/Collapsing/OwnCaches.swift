@@ -100,7 +100,7 @@ struct OwnCaches {
         return stored.facts.groups.isEmpty ? stored : nil
     }
 
-    /// Whether the response is the same for all requests that can be made for its URL.
+    /// True if the response is the same for all requests that can be made for its URL.
     private static func isForAll(_ fields: Fields, _ policy: CachePolicy) -> Bool {
         let isDecoded = !fields.contains(.contentEncoding)
         let variance = policy.variance(of: fields, to: Fields())

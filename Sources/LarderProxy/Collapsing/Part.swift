@@ -17,11 +17,11 @@ struct Part {
     struct Landing {
         let stored: StoredResponse
         let content: [ContentChunk]
-        /// Whether enough is new to rewrite the store's copy.
+        /// True if enough is new to rewrite the store's copy.
         let isWorthWriting: Bool
     }
 
-    /// The response as stored by itself; a part with all octets becomes a 200.
+    /// The response as stored by itself; a part with all bytes becomes a 200.
     func stored(_ policy: CachePolicy, length: Int64?) -> StoredResponse {
         var kept = head
         if case .range(let range, let completeLength?) = ContentRange(head.fields), range.count == completeLength,
@@ -63,7 +63,7 @@ struct Part {
             guard let octets = try await splice(held, combined, content, at: range) else { return alone }
             spliced = octets
         } catch {
-            // The stored parts may have more octets than this one.
+            // The stored parts may have more bytes than this one.
             return nil
         }
         return Landing(
@@ -71,7 +71,7 @@ struct Part {
             isWorthWriting: !combined.isPartial || (octets - held.content.length) * 4 >= octets)
     }
 
-    /// The octets of `combined`: those of the new part, and around them the stored ones. Nil when those are lost.
+    /// The bytes of `combined`: those of the new part, and around them the stored ones. Nil when those are lost.
     private func splice(
         _ held: Variant, _ combined: StoredResponse, _ content: [ContentChunk], at range: ByteRange
     ) async throws(StoreUnavailable) -> [ContentChunk]? {

@@ -4,7 +4,7 @@ import Larder
 import LarderHTTP
 import LarderRules
 
-/// Stored parts, and the request for the missing octets.
+/// Stored parts, and the request for the missing bytes.
 struct RangeFill {
     let variant: Variant
     let filling: Filling
@@ -27,7 +27,7 @@ struct RangeFill {
         self.request = request
     }
 
-    /// The octets of the representation that are stored.
+    /// The bytes of the representation that are stored.
     struct Source {
         let cursor: ContentCursor
         let extent: StoredResponse.Extent
@@ -39,10 +39,10 @@ struct RangeFill {
             extent = variant.stored.extent
         }
 
-        /// Some of the octets of `range`, from its start on; nil when they are lost.
+        /// Some of the bytes of `range`, from its start on; nil when they are lost.
         func read(_ range: Range<Int64>) async throws(StoreUnavailable) -> [ContentChunk]? {
             guard let offset = extent.offset(of: range.lowerBound) else { return nil }
-            // Up to the end of the stored run: the octets behind it may belong to another part.
+            // Up to the end of the stored run: the bytes behind it may belong to another part.
             guard case .parts(let parts, _) = extent, let part = parts.first(where: { $0.last >= range.lowerBound })
             else { return nil }
             // A representation may claim any length: nothing is added to a position in it.

@@ -15,12 +15,12 @@ final class ReceivedResponse {
 
     /// The head without hop-by-hop fields; always with a `Date`.
     let head: ResponseHead
-    /// Octets of content, if known beforehand.
+    /// Bytes of content, if known beforehand.
     let length: Int64?
     let times: Times
     /// How long the response may be stored; nil when it is not.
     let durability: StorabilityDecision.Durability?
-    /// Whether it is a storable part: a 206 with all the fields of a whole response. Responses to `If-Range` lack some
+    /// True if it is a storable part: a 206 with all the fields of a whole response. Responses to `If-Range` lack some
     /// of them (RFC 9110 §15.3.7).
     let isPart: Bool
     private let load: Load
@@ -33,7 +33,7 @@ final class ReceivedResponse {
     private let outlasting: StoredResponse?
     /// The URL that redirects have led to; nil for none.
     let place: String?
-    /// Whether the redirects on the way to it may be kept.
+    /// True if the redirects on the way to it may be kept.
     private let redirectsAreKept: Bool
 
     convenience init(

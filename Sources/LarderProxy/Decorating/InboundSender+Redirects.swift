@@ -12,7 +12,7 @@ extension InboundSender {
     /// How many redirects are followed for one request.
     static let redirectLimit = 5
 
-    /// The octets, with their names, and the lines of `X-` fields that redirects may add to a response.
+    /// The bytes, with their names, and the lines of `X-` fields that redirects may add to a response.
     fileprivate static let addedLimit = (octets: 8 << 10, lines: 64)
 
     /// The final response of the redirects that start with `response`; `response` itself if it is none, or cannot be
@@ -102,7 +102,7 @@ extension InboundSender {
         return !(target.hidesDotSegments && service.base.map(target.hasSameOrigin(as:)) == true)
     }
 
-    /// Whether the blocks of a redirect's target let its response be stored, and for the same clients.
+    /// True if the blocks of a redirect's target let its response be stored, and for the same clients.
     private func mayKeep(_ target: TargetURI) -> Bool {
         claimants(of: target).allSatisfy { claimant in
             claimant.configuration(for: target, method: .get).caches
@@ -110,7 +110,7 @@ extension InboundSender {
         }
     }
 
-    /// Whether a URL is the service's, so that its credentials may go there. Without a base URL, the origin decides.
+    /// True if a URL is the service's, so that its credentials may go there. Without a base URL, the origin decides.
     private func isOwn(_ target: TargetURI) -> Bool {
         guard service.base != nil else { return target.hasSameOrigin(as: uri) }
         return context.configuration.router.table.claiming(target)?.number == service.number && service.covers(target)

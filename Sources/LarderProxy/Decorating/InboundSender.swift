@@ -31,9 +31,9 @@ final class InboundSender {
     var redirects = 0
     /// The URL they have led to; nil for none.
     var place: String?
-    /// Whether each of them may be kept, so that the response may be.
+    /// True if each of them may be kept, so that the response may be.
     var redirectsAreKept = true
-    /// Whether the response was obtained with another credential than the request started with.
+    /// True if the response was obtained with another credential than the request started with.
     var hasRenewed: Bool { renewal != nil }
     /// The service and its configuration with that credential; nil before.
     private var renewal: (service: RoutedService, configuration: EffectiveConfiguration)?
@@ -57,7 +57,7 @@ final class InboundSender {
     /// reused.
     static let discardLimit = 64 << 10
 
-    /// Whether requests are not sent unchanged, by the loop itself.
+    /// True if requests are not sent unchanged, by the loop itself.
     static func isNeeded(for configuration: EffectiveConfiguration) -> Bool {
         configuration.decorators?.changesRequests == true || configuration.followsRedirects
             || configuration.isProgrammed
@@ -77,7 +77,7 @@ final class InboundSender {
         decorators = configuration.decorators
     }
 
-    /// Whether the response belongs to another partition than the request (T-03).
+    /// True if the response belongs to another partition than the request (T-03).
     var isForAnotherPartition: Bool { hasRenewed && configuration.frozen.configuration.privacy == .partitioned }
 
     /// The request of the client for which requests are sent, and the rules for caching the response to it.
@@ -238,7 +238,7 @@ final class InboundSender {
 }
 
 extension UpstreamRequest.Content {
-    /// Whether the request can be sent again unchanged: there is no content, or all of it was read.
+    /// True if the request can be sent again unchanged: there is no content, or all of it was read.
     fileprivate var isAtHand: Bool { if case .stream = self { false } else { true } }
 }
 

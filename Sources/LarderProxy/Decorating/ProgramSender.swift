@@ -25,12 +25,12 @@ final class ProgramSender {
     private let body: [UInt8]?
     /// Those for decorators, under way and answered, until one is chosen.
     private var attempts: [ProgramAttempt] = []
-    /// Whether the request has its response: what comes later is for nobody.
+    /// True if the request has its response: what comes later is for nobody.
     private var isOver = false
     /// The pipeline's result for the response that was chosen, so that it is not transformed again.
     private(set) var chosen: ProcessedResponse?
 
-    /// Whether there was an attempt.
+    /// True if there was an attempt.
     private var wasSent = false
     /// The outcome of the last one.
     private var last: ResponseInfo?
@@ -304,7 +304,7 @@ private final class ProgramAttempt {
         self.progress = progress
     }
 
-    /// So many octets of the response's content have come. Its head counts as the first one.
+    /// So many bytes of the response's content have come. Its head counts as the first one.
     func tell(_ received: Int) {
         let length = response?.contentLength
         progress.update {

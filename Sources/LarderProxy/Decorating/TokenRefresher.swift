@@ -37,7 +37,7 @@ struct TokenRefresher {
         }
     }
 
-    /// Whether the credential is for the same user there.
+    /// True if the credential is for the same user there.
     func isSameOwner(in current: RoutedService) -> Bool {
         current.variables.haveSameOwner(of: rule.variables, as: service.variables)
     }
@@ -49,7 +49,7 @@ struct TokenRefresher {
         return used.isEmpty ? rule.variables : used
     }
 
-    /// Whether the current configuration has another credential.
+    /// True if the current configuration has another credential.
     private var hasNewer: Bool {
         guard let current,
             current.variables.generation(of: refusedVariables) != service.variables.generation(of: refusedVariables)

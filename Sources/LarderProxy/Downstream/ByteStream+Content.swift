@@ -16,7 +16,7 @@ extension ByteStream {
         return try outcome.get()
     }
 
-    /// Writes octets as far as the kernel accepts them now. The rest is returned.
+    /// Writes bytes as far as the kernel accepts them now. The rest is returned.
     func writeAtOnce(_ octets: [UInt8]) throws(IOError) -> [UInt8] {
         let outcome: Result<[UInt8], IOError> = octets.withUnsafeBytes { bytes in
             Result { () throws(IOError) in try writeAtOnce(bytes, [], endFollows: false) }

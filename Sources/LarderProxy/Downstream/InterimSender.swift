@@ -10,14 +10,14 @@ import LarderSettings
 final class InterimSender {
     private let stream: ByteStream
     private let context: LoopContext
-    /// Whether a task is sending, or is about to.
+    /// True if a task is sending, or is about to.
     private var isTaken = false
     /// Tasks that wait for their turn, in order.
     private var waiting: [UnsafeContinuation<Void, Never>] = []
     /// The rest of messages that nobody waits for, which the kernel did not accept yet.
     private var owed: [UInt8] = []
 
-    /// The most unsent octets behind which a message is queued for a client that does not read.
+    /// The most unsent bytes behind which a message is queued for a client that does not read.
     private static let owedLimit = 64 << 10
     private static let goOn: StaticString = "HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -49,7 +49,7 @@ final class InterimSender {
     /// impossible now.
     func probe() -> Bool { !isTaken && owed.isEmpty && stream.writeAtOnce(InterimSender.goOn) }
 
-    /// The octets to send before the final response. No task may be sending.
+    /// The bytes to send before the final response. No task may be sending.
     func takeOwed() -> [UInt8] {
         defer { owed = [] }
         return owed

@@ -9,11 +9,11 @@ import LarderUpstream
 final class RepeatableContent {
     private let content: RequestContent
     private var chunks: [ContentChunk] = []
-    /// Whether all of it was read.
+    /// True if all of it was read.
     private(set) var isWhole = false
-    /// Whether there is room for more.
+    /// True if there is room for more.
     private var isKept = true
-    /// Octets kept.
+    /// Bytes kept.
     private(set) var count = 0
 
     /// Content beyond this size is streamed and not kept.
@@ -50,7 +50,7 @@ final class RepeatableContent {
             trailers: { [self] in content.trailers })
     }
 
-    /// Whether any of it was asked for.
+    /// True if any of it was asked for.
     var hasBegun: Bool { isWhole || count > 0 }
 
     /// All of it; nil when it is not completely kept.

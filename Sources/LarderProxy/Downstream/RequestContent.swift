@@ -15,26 +15,26 @@ final class RequestContent {
     private var decoder: FramingDecoder
     /// The client waits for `100 Continue` before it sends content (RFC 9110 §10.1.1).
     private var isContinueExpected: Bool
-    /// Octets of content read so far.
+    /// Bytes of content read so far.
     private(set) var received: Int64 = 0
     private(set) var isComplete: Bool
     private(set) var hasFailed = false
-    /// Whether a task is inside `next`.
+    /// True if a task is inside `next`.
     private var isReading = false
-    /// Whether the final response is about to begin: the content is only discarded from then on.
+    /// True if the final response is about to begin: the content is only discarded from then on.
     private var isStopped = false
-    /// Whether it is read beside the final response, as the origin has yet to get all of it.
+    /// True if it is read beside the final response, as the origin has yet to get all of it.
     private(set) var goesOn = false
-    /// Whether the client is being sent `100 Continue`.
+    /// True if the client is being sent `100 Continue`.
     private var isAsking = false
     /// The task that waits for `next` to return.
     private var whenReturned: UnsafeContinuation<Void, Never>?
     private let timeout: Duration
     /// Content that was read ahead.
     private var unread: [ContentChunk] = []
-    /// The octets of it that are kept, for which there is room.
+    /// The bytes of it that are kept, for which there is room.
     private var kept = 0
-    /// Whether there was no room for more of it: clients have sent too much at this moment.
+    /// True if there was no room for more of it: clients have sent too much at this moment.
     private(set) var hasNoRoom = false
     private let room: ContentRoom
     private let client: ClientAddress
@@ -60,7 +60,7 @@ final class RequestContent {
     var framing: BodyFraming { decoder.framing }
     var trailers: Fields { decoder.trailers }
 
-    /// Whether the client has sent all of it, as far as has been looked.
+    /// True if the client has sent all of it, as far as has been looked.
     var isAtHand: Bool { isComplete || (decoder.remainingLength.map { $0 <= UInt64(buffer.count) } ?? false) }
 
     /// The next piece of content, nil at its end.
@@ -125,7 +125,7 @@ final class RequestContent {
         buffer.wrote(count)
     }
 
-    /// Whether so many more octets may be kept until the end of the request.
+    /// True if so many more bytes may be kept until the end of the request.
     func keep(_ octets: Int) -> Bool {
         guard room.take(octets, for: client) else {
             hasNoRoom = true
@@ -174,13 +174,13 @@ final class RequestContent {
         }
     }
 
-    /// The most octets that are discarded so that a connection can be reused.
+    /// The most bytes that are discarded so that a connection can be reused.
     private static let discardLimit = 64 << 10
 
-    /// Whether the connection can be reused once the rest has been discarded.
+    /// True if the connection can be reused once the rest has been discarded.
     var canBeDiscarded: Bool {
         if isComplete { return true }
-        // A client that still waits for 100 Continue may or may not send content: the next octets are ambiguous.
+        // A client that still waits for 100 Continue may or may not send content: the next bytes are ambiguous.
         guard !isContinueExpected, !hasFailed else { return false }
         return (decoder.remainingLength ?? 0) <= UInt64(RequestContent.discardLimit)
     }

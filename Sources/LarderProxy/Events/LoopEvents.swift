@@ -211,7 +211,7 @@ final class LoopTopic {
     /// The position behind the last event.
     var end: Int { first + items.count }
 
-    /// Adds an event; returns by how many octets the list has grown.
+    /// Adds an event; returns by how many bytes the list has grown.
     func append(_ item: EventItem, isTight: Bool) -> Int {
         let before = bytes
         supersede(by: item)
@@ -236,7 +236,7 @@ final class LoopTopic {
         items[index] = items[index].silent
     }
 
-    /// Drops events that every stream has sent; returns their octets.
+    /// Drops events that every stream has sent; returns their bytes.
     func trim() -> Int {
         guard waiting.count == subscribers, !waiting.values.contains(where: \.hasSomething) else { return 0 }
         defer { bytes = 0 }
@@ -245,7 +245,7 @@ final class LoopTopic {
         return bytes
     }
 
-    /// Events were lost: every stream needs a snapshot. Returns how many octets were dropped with them.
+    /// Events were lost: every stream needs a snapshot. Returns how many bytes were dropped with them.
     func drop() -> Int {
         defer { bytes = 0 }
         // A position that no stream has reached.
@@ -292,7 +292,7 @@ final class EventSubscriber {
     var position: Int
     /// The last snapshot sent; events contained in it are not sent again.
     var start: EventSnapshot?
-    /// Whether it needs the snapshot because it missed events.
+    /// True if it needs the snapshot because it missed events.
     var isLate = false
     private var needsSnapshot = true
     private var beats: Int
@@ -308,7 +308,7 @@ final class EventSubscriber {
         beats = topic.beats
     }
 
-    /// Whether `next` would not wait.
+    /// True if `next` would not wait.
     var hasSomething: Bool {
         needsSnapshot || isGone || topic.isEnding || position != topic.end || beats != topic.beats
     }

@@ -16,7 +16,7 @@ extension CacheLookup {
     /// - Parameters:
     ///   - variant: the stored variant to validate.
     ///   - fallback: one that may be served if the upstream fails.
-    ///   - parts: one with some of the requested octets.
+    ///   - parts: one with some of the requested bytes.
     mutating func fetch(
         reason: ForwardReason, validating variant: Variant?, fallback: Variant? = nil, completing parts: Variant? = nil
     ) async throws -> Bool {

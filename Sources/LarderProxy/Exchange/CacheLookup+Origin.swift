@@ -19,7 +19,7 @@ extension CacheLookup {
         return outlook
     }
 
-    /// Whether the request may share a load.
+    /// True if the request may share a load.
     var isJoinable: Bool { !asksAlone && request.traits.mayJoin(configuration) }
 
     /// Answers with stored data if the plan has some, else with the error that caused the backoff. False when the

@@ -7,7 +7,7 @@ import LarderRules
 
 /// Requests for transformed responses.
 extension CacheLookup {
-    /// A response to HEAD must not describe octets that a GET would not return.
+    /// A response to HEAD must not describe bytes that a GET would not return.
     func hideOriginalOctets(of response: inout ResponseHead) {
         let pipelineUse = configuration.pipelineUse(
             of: response, length: nil, in: resource, limit: context.transformedContentLimit)

@@ -17,20 +17,20 @@ struct CacheLookup: ExchangeStep {
     let keyed: KeyedContent?
     /// The load whose answer did not match this request; it is not joined again.
     var passedOver: ActiveLoad?
-    /// Whether collapsing was tried and the response was not shareable.
+    /// True if collapsing was tried and the response was not shareable.
     var asksAlone = false
-    /// Whether a load failed perhaps because of the request that led it: only those of this one are joined.
+    /// True if a load failed perhaps because of the request that led it: only those of this one are joined.
     var isWary = false
-    /// Whether the stored response that would have been the answer could not be read.
+    /// True if the stored response that would have been the answer could not be read.
     var isUnread = false
     /// The memory's state at the time of the decision.
     var snapshot: ResourceMemory.Snapshot?
-    /// Whether the stages were asked for a stored response.
+    /// True if the stages were asked for a stored response.
     var hasAskedStages = false
     var states = StageStates()
 
     var policy: CachePolicy { configuration.policy }
-    /// Whether links in this client's response are mapped, as far as the request tells.
+    /// True if links in this client's response are mapped, as far as the request tells.
     var mapsLinks: Bool { request.form.isGateway && configuration.mapsLinks }
     /// The mapping of these links.
     var links: GatewayLinks { GatewayLinks(request: request, service: service) }

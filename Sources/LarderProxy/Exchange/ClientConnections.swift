@@ -173,7 +173,7 @@ final class ClientConnections: LoopClients {
     private func refusePlain(_ stream: ByteStream) {
         context.counters.add(.malformedRequests)
         _ = stream.writeAtOnce(ClientConnections.tlsIsExpected)
-        // Octets that were not received would have the kernel reset the connection, and the client lose the answer.
+        // Bytes that were not received would have the kernel reset the connection, and the client lose the answer.
         withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 16) { _ = try? stream.tryRead(into: $0) }
     }
 

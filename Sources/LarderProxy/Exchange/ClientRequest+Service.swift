@@ -51,14 +51,14 @@ extension ClientRequest {
 
 /// The content codings that the client accepts.
 extension ClientRequest {
-    /// Whether the client can get content in its stored coding: the client accepts that, or the origin sent it in
+    /// True if the client can get content in its stored coding: the client accepts that, or the origin sent it in
     /// response to a request like this one.
     func accepts(_ coding: ServedCoding, _ stored: StoredResponse) -> Bool {
         AcceptedCodings(head.fields).weight(of: coding) > 0
             || stored.variance.spanningCodings(false).matches(head.fields)
     }
 
-    /// Whether the response of a load has a coding that this client accepts, or no other can be had.
+    /// True if the response of a load has a coding that this client accepts, or no other can be had.
     func accepts(_ response: ResponseHead, _ stored: StoredResponse?, of load: ActiveLoad) -> Bool {
         guard let coding = ServedCoding(of: response.fields) else { return true }
         if AcceptedCodings(head.fields).weight(of: coding) > 0 { return true }

@@ -25,7 +25,7 @@ final class ClientRequest {
     /// The form of its target, once it is routed to a service.
     var form = RequestForm.forward
     var content: RequestContent?
-    /// Whether the request only reads according to the configuration, whatever its method.
+    /// True if the request only reads according to the configuration, whatever its method.
     var onlyReads = false
     /// The head as received, where the reply may be cached; else empty.
     var received: [UInt8] = []
@@ -37,11 +37,11 @@ final class ClientRequest {
     var lane: Lane?
     /// The user it is from.
     var principal = Principal.anyone
-    /// Whether it names a lane that is not open, or not for its client: it may have been promised that no origin is asked.
+    /// True if it names a lane that is not open, or not for its client: it may have been promised that no origin is asked.
     private(set) var namesUnknownLane = false
     /// The users among which it was identified; nil where users are not named.
     var users: UserGate?
-    /// Whether it has one of the places for requests to origins (`takeOriginPlace`).
+    /// True if it has one of the places for requests to origins (`takeOriginPlace`).
     private var hasOriginPlace = false
     /// Its span, if it is part of a recorded trace.
     var span: ServerSpan?
@@ -147,7 +147,7 @@ final class ClientRequest {
         return "for=\(client);proto=\(stream.isSecure ? "https" : "http")\(host)"
     }
 
-    /// Whether the client may know what others ask for, as Larder's own pages show it.
+    /// True if the client may know what others ask for, as Larder's own pages show it.
     var maySeeURLs: Bool {
         guard network == .machine else { return false }
         return switch principal {
@@ -162,7 +162,7 @@ final class ClientRequest {
     /// Where this client is, for `UpstreamRequest.client`.
     private(set) lazy var clientDigest = ClientAddress(stream.peerAddress).hashValue
 
-    /// Whether the client has yet to send some of its content.
+    /// True if the client has yet to send some of its content.
     var lacksContent: Bool { content.map { !$0.isAtHand } ?? false }
 
     /// The partition of the request's Resource.
@@ -193,7 +193,7 @@ final class ClientRequest {
         received.removeAll(keepingCapacity: true)
     }
 
-    /// Whether the lane is limited to stored responses.
+    /// True if the lane is limited to stored responses.
     var isLaneOffline: Bool { lane?.options.isOffline ?? false }
 
     /// Whether origins are asked, according to the lane, an operator or the configuration.

@@ -21,7 +21,7 @@ struct ClientTunnel: ExchangeStep {
         return tunnel
     }
 
-    /// Whether tunnels are not made at present.
+    /// True if tunnels are not made at present.
     var isOffline: Bool {
         let unclaimed = context.configuration.router.table.unclaimed
         return context.proxy.offline.mode(of: unclaimed.name, configured: unclaimed.settings.offline ?? .off) == .on
@@ -32,7 +32,7 @@ struct ClientTunnel: ExchangeStep {
         context.proxy.admitTunnel(limit: context.configuration.settings.limits.tunnels)
     }
 
-    /// Shows the tunnel to observers while `body` runs, which returns the octets relayed.
+    /// Shows the tunnel to observers while `body` runs, which returns the bytes relayed.
     func shown(as reason: TunnelReason, _ body: () async throws -> Int) async throws {
         let (interception, lane) = (context.proxy.interception, request.lane)
         var octets = 0
@@ -69,10 +69,10 @@ struct ClientTunnel: ExchangeStep {
 }
 
 extension ExchangeStep {
-    /// Relays octets both ways until both sides have ended, or the idle time has passed. Returns how many they were; the
+    /// Relays bytes both ways until both sides have ended, or the idle time has passed. Returns how many they were; the
     /// record has those that the client got.
     ///
-    /// The octets behind the client's head are sent first, and `early`, which the other side sent behind its own.
+    /// The bytes behind the client's head are sent first, and `early`, which the other side sent behind its own.
     ///
     /// - Parameter patience: how long both sides may be silent before one of them has sent a byte; nil for the idle time.
     func relayOctets(to upstream: ByteStream, early: [UInt8], patience: Duration? = nil) async -> Int {

@@ -14,7 +14,7 @@ enum Awaited {
     case load(ActiveLoad, reader: Int)
     /// A load run by this exchange's task.
     case led(Load)
-    /// The time of the next octets of a replay.
+    /// The time of the next bytes of a replay.
     case pause(Pause)
 }
 
@@ -79,7 +79,7 @@ final class ClientWatch {
         }
     }
 
-    /// Whether the client may still be there though its side of the connection has ended.
+    /// True if the client may still be there though its side of the connection has ended.
     private func isClientThere() -> Bool {
         exchange.request.traits.version == .http11 && !exchange.writer.hasResponded && exchange.writer.interims.probe()
     }

@@ -15,7 +15,7 @@ final class DownstreamConnection {
     private(set) var client: Router.Client
     /// The class of its place among the connections.
     let admission: Admission.Place
-    /// Whether it is limited to Larder's own pages, because all other places are taken.
+    /// True if it is limited to Larder's own pages, because all other places are taken.
     let isForOwnPages: Bool
     /// How long such a connection may keep its place from others.
     private static let patience = Duration.seconds(1)
@@ -30,24 +30,24 @@ final class DownstreamConnection {
     private var ownExchange: Exchange?
     /// Cached replies are shared by clients of the same kind; nil when there are none for this client.
     private(set) var kind: ClientKind?
-    /// Whether the connection only waits for a request.
+    /// True if the connection only waits for a request.
     private(set) var isWaiting = false
-    /// Whether it received anything since the last check.
+    /// True if it received anything since the last check.
     var wasActive = true
-    /// Whether its waiting task is to end without closing the connection.
+    /// True if its waiting task is to end without closing the connection.
     var shallRest = false
-    /// Whether it is checked for idleness.
+    /// True if it is checked for idleness.
     var isListed = false
     /// Its index in the list of all connections, or -1.
     var place = -1
     /// The unsent rest of a reply that was written at once.
     private var unsent: [UInt8] = []
-    /// Whether the reply written at once was the connection's last.
+    /// True if the reply written at once was the connection's last.
     private var isAnswered = false
 
     private let existing: Tally
 
-    /// Whether the connection is between two requests, and may be closed without losing a response.
+    /// True if the connection is between two requests, and may be closed without losing a response.
     private(set) var isIdle = true
 
     init(
@@ -106,13 +106,13 @@ final class DownstreamConnection {
     var principal: Principal?
     /// The credentials that were right in its requests last.
     var proof: Proof?
-    /// Whether that is no user any more, so that the response under way is the last one.
+    /// True if that is no user any more, so that the response under way is the last one.
     private(set) var isRevoked = false
 
-    /// Whether octets are relayed from now on, which ends with the connection.
+    /// True if bytes are relayed from now on, which ends with the connection.
     var isRelay = false
 
-    /// Whether it may have been admitted by authorities for clients' certificates, or because there were none.
+    /// True if it may have been admitted by authorities for clients' certificates, or because there were none.
     var dependsOnClientAuthorities: Bool { client.isProven || stream.isSecure && client.inside == nil }
 
     /// Ends the connection of a client that is not admitted any more: a tunnel at once; where requests are seen, an
@@ -314,7 +314,7 @@ final class DownstreamConnection {
         startIdling()
     }
 
-    /// Keeps the octets of the head in the exchange where the reply may be worth caching.
+    /// Keeps the bytes of the head in the exchange where the reply may be worth caching.
     private func noteReceived() -> Bool {
         exchange.request.received.removeAll(keepingCapacity: true)
         guard kind != nil, context.requestCache.isWorthKeeping(buffer.readable) else { return false }

@@ -74,7 +74,7 @@ extension Forwarding {
     func send(_ made: MadeResponse, trailers: Fields, _ status: CacheStatus) async throws {
         var fields = made.head.fields
         // The entity tag of a response to a write identifies the state at the origin (RFC 9110 §8.8.3), not these
-        // octets.
+        // bytes.
         if made.isTransformed { fields.remove(.eTag) }
         writer.startHead(status: made.head.status, fields: request.mapped(fields, by: service))
         writer.finishHead(

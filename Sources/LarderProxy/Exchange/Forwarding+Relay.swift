@@ -87,13 +87,13 @@ extension Forwarding {
         }
     }
 
-    /// Whether the answer to a HEAD says something about a variant: not about one that was asked for later, or that an
+    /// True if the answer to a HEAD says something about a variant: not about one that was asked for later, or that an
     /// operator put there.
     private func isConcerned(_ variant: Variant, by head: RequestHead, sentAt began: Timestamp) -> Bool {
         !variant.isOverride && variant.stored.variance.matches(head.fields) && variant.stored.requestTime <= began
     }
 
-    /// After a 101 both sides speak another protocol: octets are relayed unchanged until one side ends.
+    /// After a 101 both sides speak another protocol: bytes are relayed unchanged until one side ends.
     func upgrade(_ response: UpstreamResponse) async throws {
         guard request.traits.wantsUpgrade, RequestTraits.hasWebSocket(response.head.fields) else {
             response.abort()

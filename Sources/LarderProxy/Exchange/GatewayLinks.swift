@@ -84,7 +84,7 @@ struct GatewayLinks {
             authority: request.gatewayAuthority, isSecure: request.stream.isSecure, at: request.uri)
     }
 
-    /// Whether content may have links, by its type: JSON and HTML, and URLs ending in `.json` without a type.
+    /// True if content may have links, by its type: JSON and HTML, and URLs ending in `.json` without a type.
     private func mayHaveLinks(_ fields: Fields) -> Bool {
         guard let type = fields[.contentType].flatMap({ MediaType($0) }) else {
             return request.uri.path.hasSuffix(".json")

@@ -18,7 +18,7 @@ struct InterceptedConnection: ExchangeStep {
     /// A failed handshake with a client.
     private struct HandshakeFailure: Error { let error: IOError }
 
-    /// Answers CONNECT and examines the first octets of the client. Afterwards the connection carries requests for the
+    /// Answers CONNECT and examines the first bytes of the client. Afterwards the connection carries requests for the
     /// authority, is a blind tunnel, or has ended.
     func open() async throws {
         writer.record.kind = .own
@@ -54,7 +54,7 @@ struct InterceptedConnection: ExchangeStep {
     /// and mail do.
     private static let silence = Duration.seconds(1)
 
-    /// Waits for the client's first octets, or its end; false if there are none until then.
+    /// Waits for the client's first bytes, or its end; false if there are none until then.
     private func hasSpoken(within patience: Duration) async throws(IOError) -> Bool {
         guard connection.buffer.isEmpty else { return true }
         connection.buffer.releaseIfEmpty()
@@ -68,7 +68,7 @@ struct InterceptedConnection: ExchangeStep {
         }
     }
 
-    /// Waits for enough octets to tell TLS from other protocols; `.incomplete` if the client leaves before.
+    /// Waits for enough bytes to tell TLS from other protocols; `.incomplete` if the client leaves before.
     private func firstOctets() async throws(IOError) -> ClientHello.Reader.Outcome {
         let buffer = connection.buffer
         var reader = ClientHello.Reader()

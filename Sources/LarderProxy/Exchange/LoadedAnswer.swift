@@ -192,7 +192,7 @@ struct LoadedAnswer: ExchangeStep {
         return isShared(refused, with: load) ? nil : .askedAlone
     }
 
-    /// Whether the response to the load's first client also answers this one, which waited for it.
+    /// True if the response to the load's first client also answers this one, which waited for it.
     private func isShared(_ stored: StoredResponse, with load: ActiveLoad) -> Bool {
         let fields = request.head.fields
         return Reuse.mayShare(
@@ -200,7 +200,7 @@ struct LoadedAnswer: ExchangeStep {
             policy: lookup.policy.narrowed(for: load.request.fields).narrowed(for: fields), now: context.now())
     }
 
-    /// Whether the first client gets the response as it arrives, whatever its coding: what is stored lacks fields that are
+    /// True if the first client gets the response as it arrives, whatever its coding: what is stored lacks fields that are
     /// for this client alone, it may have no end, or nothing that was asked for it before has been stored.
     private func mustRelay(_ stored: StoredResponse?, _ length: Int64?) -> Bool {
         guard let directives = stored?.facts.directives, let length, length <= Recoding.longest else { return true }

@@ -11,11 +11,11 @@ enum Reception {
     case ended
     /// Input without a cached reply. In the loop's scratch memory: to be copied before anything else is read.
     case octets(UnsafeRawBufferPointer)
-    /// A cached reply was sent, except for the octets the kernel did not accept yet. After the last reply the
+    /// A cached reply was sent, except for the bytes the kernel did not accept yet. After the last reply the
     /// connection is to be closed; if there is no rest, our side of it has ended already.
     case answered(isLast: Bool, rest: [UInt8])
 
-    /// Whether the connection only remains to be closed.
+    /// True if the connection only remains to be closed.
     var isAll: Bool {
         switch self {
         case .ended: true
@@ -26,12 +26,12 @@ enum Reception {
 }
 
 extension LoopContext {
-    /// Whether a hit that begins now is reported to observers, which needs an exchange.
+    /// True if a hit that begins now is reported to observers, which needs an exchange.
     private func isHitNoted(at now: Int64) -> Bool {
         requests.isWatched(at: now) && noteBudget.hasRoom(at: now)
     }
 
-    /// Whether the client may have a reply to a request with these credentials. Where anybody guesses passwords too
+    /// True if the client may have a reply to a request with these credentials. Where anybody guesses passwords too
     /// often, a reply is an answer to a guess, and those who have proved nothing on the connection are examined.
     private func mayHave(_ answer: CachedReply, _ proof: Proof?, at now: Int64) -> Bool {
         guard let credentials = answer.credentials, proxy.passwords.isAnyoneLimited(at: now) else { return true }

@@ -34,7 +34,7 @@ struct RequestContentIdentity: Sendable {
         var described: [UInt8] = []
         for name in [FieldName.contentType, .contentEncoding, .contentLanguage] {
             described.append(contentsOf: (fields[name] ?? "").utf8)
-            // An octet that no field value contains.
+            // A byte that no field value contains.
             described.append(0x0A)
         }
         self.described = described

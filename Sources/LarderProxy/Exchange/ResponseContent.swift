@@ -31,7 +31,7 @@ struct ResponseContent {
         source = .whole(whole, trailers: trailers)
     }
 
-    /// Whether `next` returns without waiting.
+    /// True if `next` returns without waiting.
     var isAtHand: Bool {
         switch source {
         case .whole: true

@@ -57,13 +57,13 @@ extension ResponseWriter {
         if let message = interimMessage(interim) { try await interims.send(message) }
     }
 
-    /// The same for a client whose task is waiting for something else: octets the kernel does not accept are sent with
+    /// The same for a client whose task is waiting for something else: bytes the kernel does not accept are sent with
     /// the next write.
     func relayInterimAtOnce(_ interim: ResponseHead) {
         if let message = interimMessage(interim) { interims.sendAtOnce(message) }
     }
 
-    /// An interim response as octets; nil when it is not for this client.
+    /// An interim response as bytes; nil when it is not for this client.
     private func interimMessage(_ interim: ResponseHead) -> [UInt8]? {
         guard request.traits.version == .http11, interim.status != 100, interim.status != 101 else { return nil }
         var fields = interim.fields

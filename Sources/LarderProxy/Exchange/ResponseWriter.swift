@@ -31,7 +31,7 @@ final class ResponseWriter {
     var record = ExchangeRecord()
     /// The media type of the response's content, for logs that include it.
     private(set) var sentType: String?
-    /// The response head as octets while it is assembled.
+    /// The response head as bytes while it is assembled.
     private var out: [UInt8] = []
     /// Where in `out` the time-dependent fields begin: age and lifetime of the stored response.
     private var momentStart = 0
@@ -45,13 +45,13 @@ final class ResponseWriter {
     var links: LinkStream?
     /// Collects the response for the lane's recording.
     var recorder: ExchangeRecorder?
-    /// Whether the final response's head was sent: from then on an error can only close the connection.
+    /// True if the final response's head was sent: from then on an error can only close the connection.
     private(set) var hasResponded = false
     /// The length of the content that the head announces; nil where it announces none.
     private var announcedLength: Int64?
-    /// Whether the connection can serve another request afterwards.
+    /// True if the connection can serve another request afterwards.
     var isPersistent = true
-    /// Whether the client may still be sending when the connection closes.
+    /// True if the client may still be sending when the connection closes.
     var mustLinger = false
 
     /// A load calls it while this client's exchange leads it.
@@ -246,7 +246,7 @@ final class ResponseWriter {
         try await send(out)
     }
 
-    /// Whether a client that leaves now has all of the response: it need not wait until Larder has noticed the end.
+    /// True if a client that leaves now has all of the response: it need not wait until Larder has noticed the end.
     var isAllSent: Bool {
         hasResponded && !stream.isWriting
             && (delivery == .none || announcedLength.map { record.contentSent >= $0 } ?? false)

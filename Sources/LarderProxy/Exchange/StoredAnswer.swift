@@ -13,7 +13,7 @@ struct StoredAnswer: ExchangeStep {
     var use: StoredUse
     /// The inputs of a plain hit, whose reply is cached.
     let repeatable: Repeatable?
-    /// Whether a range is not for the coding that is sent.
+    /// True if a range is not for the coding that is sent.
     var ignoresRange = false
 
     var exchange: Exchange { lookup.exchange }
@@ -166,7 +166,7 @@ struct StoredAnswer: ExchangeStep {
         writer.finishHead(length: length, use: use)
     }
 
-    /// Sends octets of stored content, a chunk at a time, after the head.
+    /// Sends bytes of stored content, a chunk at a time, after the head.
     ///
     /// - Throws: when the store cannot read them; the announced content is then visibly incomplete.
     func send(_ cursor: ContentCursor, _ range: Range<Int64>) async throws {
@@ -183,7 +183,7 @@ struct StoredAnswer: ExchangeStep {
         }
     }
 
-    /// Counts octets that the origin did not send for this client.
+    /// Counts bytes that the origin did not send for this client.
     private func countSaved(_ octets: Int) {
         if writer.record.kind != .miss { context.counters.add(.saved, octets) }
     }
@@ -250,7 +250,7 @@ extension StoredAnswer {
     /// The pace at which the whole content is sent; nil for at once.
     var pace: StreamPace? { lookup.configuration.replaysPaced ? variant.pace : nil }
 
-    /// Sends head and content. Octets that are due wait for a slow client as any others do; it gets the octets that have
+    /// Sends head and content. Bytes that are due wait for a slow client as any others do; it gets the bytes that have
     /// become due meanwhile as fast as it takes them.
     func replay(_ cursor: ContentCursor, _ pace: StreamPace) async throws {
         guard writer.delivery != .none else { return try await writer.sendHead() }
@@ -275,7 +275,7 @@ extension StoredAnswer {
     }
 }
 
-/// The inputs of a reply from memory, beside the octets of the request.
+/// The inputs of a reply from memory, beside the bytes of the request.
 struct Repeatable {
     let snapshot: ResourceMemory.Snapshot
     let generation: Int
@@ -285,7 +285,7 @@ struct Repeatable {
     init?(_ snapshot: ResourceMemory.Snapshot, of request: ClientRequest) {
         guard !request.received.isEmpty, let client = request.connection.kind,
             request.traits.version == .http11, request.span == nil, Reuse.isPlain(request.head),
-            // After a reload, octets that had been admitted are nobody's until they are admitted again.
+            // After a reload, bytes that had been admitted are nobody's until they are admitted again.
             request.users === request.context.configuration.users
         else { return nil }
         self.snapshot = snapshot

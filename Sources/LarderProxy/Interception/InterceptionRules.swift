@@ -23,7 +23,7 @@ package struct InterceptionRules: Sendable {
         services = Set(bases.lazy.filter { $0.scheme == .https }.compactMap(Authority.init))
     }
 
-    /// The verdict on CONNECT to `authority`, before the client has sent its first octets.
+    /// The verdict on CONNECT to `authority`, before the client has sent its first bytes.
     ///
     /// - Parameter opensAll: whether the client is in a lane that intercepts all hosts.
     package func verdict(on authority: Authority, opensAll: Bool = false) -> Verdict {
@@ -31,7 +31,7 @@ package struct InterceptionRules: Sendable {
         return opensAll || covers(authority, hosts) || services.contains(authority) ? .open : .tunnel(.notListed)
     }
 
-    /// Whether a reason to tunnel still applies under this configuration.
+    /// True if a reason to tunnel still applies under this configuration.
     package func holds(_ reason: TunnelReason, for authority: Authority) -> Bool {
         switch reason {
         case .notListed, .excluded: verdict(on: authority) != .open
@@ -39,7 +39,7 @@ package struct InterceptionRules: Sendable {
         }
     }
 
-    /// The verdict on the first octets inside the tunnel: only TLS for the same host is intercepted, if it offers a
+    /// The verdict on the first bytes inside the tunnel: only TLS for the same host is intercepted, if it offers a
     /// protocol that Larder speaks.
     package static func verdict(on first: ClientHello.Reader.Outcome, for authority: Authority) -> Verdict {
         guard case .hello(let hello) = first, isFor(authority, hello.serverName) else {

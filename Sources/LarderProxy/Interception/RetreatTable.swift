@@ -50,7 +50,7 @@ package struct RetreatTable: Sendable {
 
     package init() {}
 
-    /// Whether connections of `key` are tunnelled at `now`.
+    /// True if connections of `key` are tunnelled at `now`.
     mutating func isRetreat(_ key: Key, now: Int64) -> Bool {
         guard !doubts.isEmpty, let until = doubts[key]?.until else { return false }
         if until > now { return true }

@@ -9,7 +9,7 @@ package struct TunnelTable: Sendable {
         package let reason: TunnelReason
         /// CONNECT requests.
         package fileprivate(set) var requests: UInt64 = 0
-        /// Octets in both directions of finished tunnels.
+        /// Bytes in both directions of finished tunnels.
         package fileprivate(set) var octets: UInt64 = 0
         package fileprivate(set) var last: Timestamp
         /// The client of the last request: its address, and its `User-Agent` if any.
@@ -23,7 +23,7 @@ package struct TunnelTable: Sendable {
 
     static let limit = 512
     private var byKey: [Key: Line] = [:]
-    /// Requests and octets by reason, including dropped entries.
+    /// Requests and bytes by reason, including dropped entries.
     package private(set) var totals: [TunnelReason: (requests: UInt64, octets: UInt64)] = [:]
 
     package init() {}

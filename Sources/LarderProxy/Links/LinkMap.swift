@@ -30,7 +30,7 @@ struct LinkMap: Equatable {
     let locals: [Local]
     /// Scheme and authority of the page.
     let origin: [UInt8]
-    /// How many octets of look-ahead a decision may depend on.
+    /// How many bytes of look-ahead a decision may depend on.
     let reach: Int
 
     init(

@@ -217,7 +217,7 @@ struct LinkScanner {
         return nil
     }
 
-    // MARK: Octets
+    // MARK: Bytes
 
     private static func has(
         _ wanted: StaticString, in text: CheckedOctets, at index: Int, ignoringCase: Bool = false
@@ -232,7 +232,7 @@ struct LinkScanner {
 
     private static func isLetter(_ octet: UInt8) -> Bool { (0x61...0x7A).contains(octet | 0x20) }
 
-    /// Whether a host or path segment ends before `index`.
+    /// True if a host or path segment ends before `index`.
     private static func endsName(_ text: CheckedOctets, at index: Int) -> Bool {
         guard index < text.count else { return true }
         let octet = text[index]

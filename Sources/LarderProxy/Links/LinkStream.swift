@@ -13,9 +13,9 @@ final class LinkStream {
     private var scanner: LinkScanner
     private let decoder: LarderCodings.ContentDecoder?
 
-    /// The most octets that content may decode to.
+    /// The most bytes that content may decode to.
     private static let limit = 1 << 30
-    /// Octets of output without regard to the input. Beyond, each octet of input may make `expansion` octets: several
+    /// Bytes of output without regard to the input. Beyond, each byte of input may make `expansion` bytes: several
     /// times more than real text does, and a fraction of a decompression bomb's.
     private static let allowance = 16 << 20
     private static let expansion = 128
@@ -35,7 +35,7 @@ final class LinkStream {
         fileprivate var rest: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: chunk.bytes[offset...]) }
     }
 
-    /// Octets of coded content so far.
+    /// Bytes of coded content so far.
     private var consumed = 0
     /// Work at the end of the last turn.
     private var turnStart = 0

@@ -23,7 +23,7 @@ package struct LiveOutlook: OriginOutlook {
     var client = 0
     /// As `UpstreamRequest.lacksContent`.
     var lacksContent = false
-    /// Whether it is a read whatever its method: its content is part of the key.
+    /// True if it is a read whatever its method: its content is part of the key.
     var isReadByContent = false
     /// The state of the Resource; nil for a request that bypasses the cache.
     var snapshot: ResourceMemory.Snapshot?
@@ -31,9 +31,9 @@ package struct LiveOutlook: OriginOutlook {
     var memory: ResourceMemory?
     /// A load that it would not join.
     var passedOver: ActiveLoad?
-    /// Whether the request's lane is limited to stored responses.
+    /// True if the request's lane is limited to stored responses.
     var isOffline = false
-    /// Whether a due probe is sent with this request.
+    /// True if a due probe is sent with this request.
     var takesProbe = true
 
     package var standing: OriginStanding {
@@ -55,7 +55,7 @@ package struct LiveOutlook: OriginOutlook {
 
     package var hold: OriginHold? { refusal?.hold }
 
-    /// Whether the request would wait for a load under way.
+    /// True if the request would wait for a load under way.
     package var joinsLoad: Bool {
         guard let loads = memory?.loads, !loads.isEmpty else { return false }
         let fields = snapshot?.selectingFields ?? []
@@ -109,7 +109,7 @@ extension UpstreamRequest {
 }
 
 extension ActiveLoad {
-    /// Whether its response may answer a request, as far as that is known. Those who wait for it share it; one that has
+    /// True if its response may answer a request, as far as that is known. Those who wait for it share it; one that has
     /// begun answers only whom it would answer if it were stored (RFC 9111 §4).
     ///
     /// - Parameter fields: those by which requests get other responses, as far as the stored variants tell.
@@ -144,7 +144,7 @@ extension LoadFailure {
 }
 
 extension RequestHead {
-    /// Whether the request may be answered by what is stored for its content.
+    /// True if the request may be answered by what is stored for its content.
     package var mayBeKeyedByContent: Bool { RequestTraits(of: self).mayBeKeyedByContent }
 
     /// Why the request bypasses the cache; nil for one that is answered from it if possible.

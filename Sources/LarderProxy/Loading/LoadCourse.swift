@@ -23,9 +23,9 @@ struct LoadWish {
     /// The request that is made if the origin is asked.
     let head: RequestHead
     let network: ClientNetwork
-    /// Whether an up-to-date response will do; if not, the load is decided like a request with `no-cache`.
+    /// True if an up-to-date response will do; if not, the load is decided like a request with `no-cache`.
     let onlyIfNeeded: Bool
-    /// Whether the Resource's last failure does not count.
+    /// True if the Resource's last failure does not count.
     var despiteFailure = false
 
     /// The request that the load is decided like.
@@ -35,7 +35,7 @@ struct LoadWish {
         return decided
     }
 
-    /// Whether the origin is asked although it is in backoff.
+    /// True if the origin is asked although it is in backoff.
     var bypassesBackoff: Bool { CacheControl.Request(decided.fields).bypassesBackoff }
 
     /// Nil if the origin's state changed meanwhile: the caller decides anew.

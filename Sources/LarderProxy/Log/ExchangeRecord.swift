@@ -6,7 +6,7 @@ import LarderRules
 /// The outcome of an exchange: the log, the counters and `Cache-Status` are made from this value.
 struct ExchangeRecord {
     var startedAt: Int64 = 0
-    /// Nanoseconds from the parsed head to the last octet passed to the kernel.
+    /// Nanoseconds from the parsed head to the last byte passed to the kernel.
     var duration: Int64 = 0
     /// How many of them were waited in a replay at the origin's pace, which is no latency.
     var pauses: Int64 = 0
@@ -27,9 +27,9 @@ struct ExchangeRecord {
         default: duration - pauses
         }
     }
-    /// Octets of content sent to the client.
+    /// Bytes of content sent to the client.
     var contentSent: Int64 = 0
-    /// Octets that a tunnel or another protocol brought to the client.
+    /// Bytes that a tunnel or another protocol brought to the client.
     var relayed: Int64 = 0
     /// All that came to the client behind heads.
     var octets: Int64 { contentSent + relayed }

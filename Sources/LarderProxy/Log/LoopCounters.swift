@@ -19,9 +19,9 @@ package final class LoopCounters: Sendable {
     }
 
     package enum Amount: Int, CaseIterable, Sendable {
-        /// Octets of content sent to clients, and received from upstreams.
+        /// Bytes of content sent to clients, and received from upstreams.
         case sent, received
-        /// Octets of content sent to clients without being received from an upstream.
+        /// Bytes of content sent to clients without being received from an upstream.
         case saved
         case connectionsAccepted, connectionsClosed, connectionsRefused
         /// Of those refused, the ones of clients at their connection limit.
@@ -32,7 +32,7 @@ package final class LoopCounters: Sendable {
         case upstreamRequests, upstreamErrors
         /// Requests that were not sent because their origin is in backoff.
         case upstreamHeld
-        /// Octets relayed through tunnels, in both directions.
+        /// Bytes relayed through tunnels, in both directions.
         case tunnelled
         case malformedRequests
         /// Hits answered from the loop's cached replies.

@@ -14,7 +14,7 @@ struct ProblemLog {
 
     private var lines = RepeatedLines<Subject>()
 
-    /// Whether the problem is logged: a failure of the origin or of Larder, not a refusal.
+    /// True if the problem is logged: a failure of the origin or of Larder, not a refusal.
     private static func isFailure(_ problem: Problem) -> Bool {
         problem.status.isServerError && problem.proxyError != .httpRequestDenied
             && problem.proxyError != .connectionLimitReached

@@ -68,7 +68,7 @@ package final class RequestLog: Sendable {
         if until < now + RequestLog.patience { watchedUntil.store(now + RequestLog.patience, ordering: .relaxed) }
     }
 
-    /// Whether there are listeners.
+    /// True if there are listeners.
     var isHeard: Bool { streams.load(ordering: .relaxed) > 0 }
 
     /// Adds a listener; `ignore` must follow.

@@ -24,10 +24,10 @@ package struct RequestNote: Sendable {
     package let reason: String
     package let cacheStatus: CacheStatus?
     package let problem: String?
-    /// Octets of content sent to the client.
+    /// Bytes of content sent to the client.
     package let bytes: Int64
     package let nanoseconds: Int64
-    /// Whether the cache or an origin took this time.
+    /// True if the cache or an origin took this time.
     let hasLatency: Bool
 
     /// The URL for people. A query may contain secrets: it is shown only of stored responses, whose whole URLs are
@@ -43,7 +43,7 @@ package struct RequestNote: Sendable {
         url.utf8.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: ";") }.map { String(url[..<$0]) } ?? url
     }
 
-    /// Whether the response is stored.
+    /// True if the response is stored.
     package var isKept: Bool {
         switch kind {
         case .hit, .stale, .validated, .collapsed: return true

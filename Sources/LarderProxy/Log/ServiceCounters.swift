@@ -19,7 +19,7 @@ package final class ServiceCounters: Sendable {
     /// The counts of a histogram, and the sum behind them.
     private static let histogramSize = LatencyScale.buckets + 1
 
-    /// Counts an exchange with its octets of content sent.
+    /// Counts an exchange with its bytes of content sent.
     ///
     /// - Parameter latency: in nanoseconds; nil where there was nothing to wait for.
     func count(_ kind: LoopCounters.Kind, latency nanoseconds: Int64?, sent: Int) {
@@ -36,7 +36,7 @@ package final class ServiceCounters: Sendable {
     package struct Totals: Sendable {
         package var kinds = [UInt64](repeating: 0, count: LoopCounters.Kind.allCases.count)
         package var sent: UInt64 = 0
-        /// Octets of content answered from the cache.
+        /// Bytes of content answered from the cache.
         package var saved: UInt64 = 0
         /// Exchanges by their duration, on `LatencyScale`, by the source of the response.
         package var latencies = Source.allCases.map { _ in [UInt64](repeating: 0, count: LatencyScale.buckets) }

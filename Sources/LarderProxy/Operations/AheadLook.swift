@@ -63,7 +63,7 @@ struct AheadLook {
         self.head = head
     }
 
-    /// Whether the origin may not be asked at the moment: it is offline or in backoff, its quota is used up, or the
+    /// True if the origin may not be asked at the moment: it is offline or in backoff, its quota is used up, or the
     /// last load has just failed.
     func isHeld(on context: LoopContext) -> Bool {
         var outlook = LiveOutlook(

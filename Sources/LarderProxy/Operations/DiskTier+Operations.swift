@@ -23,7 +23,7 @@ extension DiskTier {
         store.mayContain(EntityKey(service: service, partition: partition.name, stage: DiskTier.stage, url: url))
     }
 
-    /// Whether what is stored for a resource is kept from eviction.
+    /// True if what is stored for a resource is kept from eviction.
     package func isPinned(_ resource: Resource, service: RoutedService) -> Bool {
         store.hasPins && store.isPinned(key(of: resource, service))
     }

@@ -67,7 +67,7 @@ extension Proxy {
         return max(inMemory, onDisk)
     }
 
-    /// Whether what is stored for a resource is kept from eviction.
+    /// True if what is stored for a resource is kept from eviction.
     package func isPinned(_ subject: ResourceSubject, in partition: Larder.Partition) -> Bool {
         guard let diskTier, diskTier.store.hasPins else { return false }
         return diskTier.isPinned(

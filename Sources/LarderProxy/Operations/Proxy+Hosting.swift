@@ -21,7 +21,7 @@ extension Proxy {
 
         subscript(resource: Resource) -> Bool { answers[Matches.name(resource)] ?? isMatch(resource) }
 
-        /// Whether an entity on disk is one of them.
+        /// True if an entity on disk is one of them.
         func contains(_ key: EntityKey, of model: Service) -> Bool {
             if let known = answers[Name(partition: key.partition, url: key.url)] { return known }
             let (url, _) = ContentMark.split(key.url)

@@ -19,7 +19,7 @@ final class RecoveryReload: Sendable {
         var waiting: [ResourceSubject] = []
         /// The number of loads under way.
         var lanes = 0
-        /// Whether origins in backoff are being probed.
+        /// True if origins in backoff are being probed.
         var isLooking = false
     }
 
@@ -132,7 +132,7 @@ final class RecoveryReload: Sendable {
 }
 
 extension Proxy {
-    /// Whether an origin's circuit is not closed, or no origin can be reached.
+    /// True if an origin's circuit is not closed, or no origin can be reached.
     var hasOriginsOutOfReach: Bool {
         origins.isNetworkLost || originReports().contains { $0.state == .open || $0.state == .halfOpen }
     }
@@ -155,7 +155,7 @@ extension Proxy {
 }
 
 extension ResourceMemory {
-    /// Whether the last load brought no response, or an error.
+    /// True if the last load brought no response, or an error.
     fileprivate var isInError: Bool {
         let snapshot = snapshot
         if snapshot.failure != nil { return true }

@@ -5,7 +5,7 @@ import LarderHTTP
 import LarderRules
 
 extension LoadFailure {
-    /// Whether the origin did answer, and the pipeline returned nothing that clients could get.
+    /// True if the origin did answer, and the pipeline returned nothing that clients could get.
     package var isOfPipeline: Bool { (error as? PipelineFailure)?.isBusy == false }
 }
 
@@ -16,7 +16,7 @@ struct PipelineFailure: Error, CustomStringConvertible {
     let cause: RequestError
     /// The response that was refused, as it would have been stored; nil where it is for its own client alone.
     private(set) var refused: StoredResponse?
-    /// Whether everybody may have the response.
+    /// True if everybody may have the response.
     private(set) var isPublic = false
 
     init(cause: RequestError) { self.cause = cause }
@@ -33,10 +33,10 @@ struct PipelineFailure: Error, CustomStringConvertible {
         return failure
     }
 
-    /// Whether the budget was used up, so that a retry may succeed. That says nothing about the response.
+    /// True if the budget was used up, so that a retry may succeed. That says nothing about the response.
     var isBusy: Bool { cause.cause is TransformersBusy }
 
-    /// Whether it says nothing to anybody but the client whose response it is.
+    /// True if it says nothing to anybody but the client whose response it is.
     var isForOne: Bool { !isBusy && refused == nil }
 
     /// The status that clients get. A transformer may decide on it.

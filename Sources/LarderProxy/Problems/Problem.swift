@@ -20,7 +20,7 @@ package struct Problem: Error, Sendable, Equatable {
     package var fields: Fields
     /// True if the connection must close: the end of the request is unknown, or the next connection is treated otherwise.
     package var closes: Bool
-    /// Whether an origin was asked, or it was tried.
+    /// True if an origin was asked, or it was tried.
     var isOfOrigin = false
 
     package init(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Unicode.Scalar {
-    /// Whether it is not seen itself, but changes how a line looks, or where it ends: control characters, those that
+    /// True if it is not seen itself, but changes how a line looks, or where it ends: control characters, those that
     /// turn the direction of text or are invisible, and separators of lines.
     package var isUnseen: Bool {
         // Most are ASCII; above, the tables are asked.

@@ -82,7 +82,7 @@ struct ClientAddress: Hashable {
     }
 }
 
-/// The number of connections, requests, or octets, of each client. This machine, the source of most in most deployments,
+/// The number of connections, requests, or bytes, of each client. This machine, the source of most in most deployments,
 /// is counted without a lock.
 final class ClientCounts: Sendable {
     private let ofThisMachine = Tally()

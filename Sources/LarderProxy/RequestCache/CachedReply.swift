@@ -12,11 +12,11 @@ typealias ClientKind = Int
 /// A cached reply of the loop, ready to be sent again.
 final class CachedReply {
     let client: ClientKind
-    /// Octets of content, as the counters count them.
+    /// Bytes of content, as the counters count them.
     let contentLength: Int
-    /// Octets of memory it uses.
+    /// Bytes of memory it uses.
     let cost: Int
-    /// Whether the reply announces that the connection closes.
+    /// True if the reply announces that the connection closes.
     let closes: Bool
     /// Content that is sent behind `response` from its own memory.
     let chunks: [ContentChunk]
@@ -39,7 +39,7 @@ final class CachedReply {
     private let memory: ResourceMemory
     /// The counters of its service.
     let counters: ServiceCounters
-    /// A user's, which are among the octets of the request.
+    /// A user's, which are among the bytes of the request.
     let credentials: ContentDigest?
     /// Uses that were not yet reported to the Resource.
     private var uses: UInt64 = 0
@@ -49,10 +49,10 @@ final class CachedReply {
 
     /// Copying short content costs less than another part of a gathered write.
     private static let inlineLimit = 2 << 10
-    /// Octets that usually suffice for the time-dependent fields.
+    /// Bytes that usually suffice for the time-dependent fields.
     private static let momentEstimate = 96
 
-    /// - Parameter head: the octets of the response head up to the time-dependent fields.
+    /// - Parameter head: the bytes of the response head up to the time-dependent fields.
     init(
         to request: [UInt8], from client: ClientKind, with variant: Variant, head: ArraySlice<UInt8>,
         content: [ContentChunk], of resource: Resource, _ service: Service, snapshot: ResourceMemory.Snapshot,
@@ -83,7 +83,7 @@ final class CachedReply {
         cost = size + contentLength / 2 + 512
     }
 
-    /// Whether the Resource and the configuration are unchanged.
+    /// True if the Resource and the configuration are unchanged.
     var isCurrent: Bool {
         guard snapshot.isCurrent, service.configurationVersion == version else { return false }
         let latest = memory.invalidationSequence
@@ -99,13 +99,13 @@ final class CachedReply {
         return octets.withUnsafeBytes { own in own.baseAddress.map { memcmp($0, wanted, requestCount) } == 0 }
     }
 
-    /// Whether another reply may replace this one: it is out of date, or was not used since the last call.
+    /// True if another reply may replace this one: it is out of date, or was not used since the last call.
     var mayGo: Bool {
         defer { wasUsed = false }
         return !wasUsed || !isCurrent
     }
 
-    /// Whether the reply is valid at `now`; then `withResponse` returns the right octets.
+    /// True if the reply is valid at `now`; then `withResponse` returns the right bytes.
     func isGood(at now: Timestamp) -> Bool {
         guard isCurrent else { return false }
         if now >= validUntil || now < validFrom {

@@ -11,7 +11,7 @@ final class ContentRoom: Sendable {
     /// Of one client of the network; programs of this machine share all of the room.
     static let share = limit / 4
 
-    /// Takes octets, which are given back later. False if there are not that many for the client.
+    /// Takes bytes, which are given back later. False if there are not that many for the client.
     func take(_ octets: Int, for client: ClientAddress) -> Bool {
         let share = client.isThisMachine ? ContentRoom.limit : ContentRoom.share
         guard clients.take(client, octets, limit: share) else { return false }

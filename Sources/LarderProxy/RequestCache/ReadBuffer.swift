@@ -3,7 +3,7 @@
 import Glibc
 import LarderIO
 
-/// Octets received and not yet consumed, in memory borrowed from the loop's pool while there are any.
+/// Bytes received and not yet consumed, in memory borrowed from the loop's pool while there are any.
 ///
 /// Confined to its connection's loop.
 final class ReadBuffer {
@@ -16,7 +16,7 @@ final class ReadBuffer {
 
     deinit { release() }
 
-    /// The octets received and not yet consumed. Valid until the next call that changes the buffer.
+    /// The bytes received and not yet consumed. Valid until the next call that changes the buffer.
     var readable: UnsafeRawBufferPointer {
         guard let memory else { return UnsafeRawBufferPointer(start: nil, count: 0) }
         return UnsafeRawBufferPointer(rebasing: memory[start..<end])
@@ -25,7 +25,7 @@ final class ReadBuffer {
     var isEmpty: Bool { start == end }
     var count: Int { end - start }
 
-    /// Room for at least `minimum` octets behind the readable ones.
+    /// Room for at least `minimum` bytes behind the readable ones.
     ///
     /// - Throws: `.outOfMemory`; the buffer is as before.
     func writable(minimum: Int) throws(IOError) -> UnsafeMutableRawBufferPointer {
@@ -36,7 +36,7 @@ final class ReadBuffer {
 
     func wrote(_ count: Int) { end += count }
 
-    /// Appends octets that were read elsewhere.
+    /// Appends bytes that were read elsewhere.
     func append(_ octets: UnsafeRawBufferPointer) throws(IOError) {
         guard !octets.isEmpty else { return }
         try writable(minimum: octets.count).copyMemory(from: octets)
@@ -88,7 +88,7 @@ final class ReadBuffer {
 /// Peers determine how many there are. Where the system has no memory for another, the caller gets an error, and one
 /// connection ends: Swift's own allocation would end the process.
 final class BufferPool {
-    /// The most octets of one receive: the size of all pooled buffers.
+    /// The most bytes of one receive: the size of all pooled buffers.
     static let size = 16 << 10
     private var free: [UnsafeMutableRawBufferPointer] = []
     private let allocate: (Int) -> UnsafeMutableRawPointer?

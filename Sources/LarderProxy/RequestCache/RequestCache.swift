@@ -3,20 +3,20 @@
 import Larder
 import LarderHTTP
 
-/// Cached replies of one loop to plain requests, keyed by the octets of the request head.
+/// Cached replies of one loop to plain requests, keyed by the bytes of the request head.
 ///
 /// The same head from the same kind of client gets the same reply as long as its inputs are unchanged: the snapshot of
 /// the Resource, the configuration, the freshness. So it needs no parsing, routing or lookup. All other requests are
 /// handled by an exchange, which also adds the replies here.
 ///
-/// Confined to its loop. Bounded in replies and octets: a reply may be replaced if it was not used since the last
+/// Confined to its loop. Bounded in replies and bytes: a reply may be replaced if it was not used since the last
 /// search for room.
 final class RequestCache {
     private var table = ReplyTable<CachedReply>()
     /// Hashes of heads seen once: only repeated requests are worth caching.
     private var sightings: [UInt16] = Array(repeating: 0, count: 1 << 17)
     private var sweptAt = Int64.min
-    /// Octets of memory that the replies use.
+    /// Bytes of memory that the replies use.
     private(set) var bytes = 0
     /// Counts how often everything was dropped, so that replies prepared before are not added after.
     private(set) var generation = 0
@@ -33,7 +33,7 @@ final class RequestCache {
     /// How many slots are searched for room for one reply.
     private static let searchLimit = 64
 
-    /// - Parameter limit: octets that the replies may use.
+    /// - Parameter limit: bytes that the replies may use.
     init(limit: Int) { self.limit = limit }
 
     /// The reply to `request`, which contains one head and nothing else, if it is valid at `now`.
@@ -46,7 +46,7 @@ final class RequestCache {
         return answer
     }
 
-    /// Whether `request` looks like exactly one head that was seen before: then the reply is worth caching.
+    /// True if `request` looks like exactly one head that was seen before: then the reply is worth caching.
     func isWorthKeeping(_ request: UnsafeRawBufferPointer) -> Bool {
         guard RequestCache.isOneHead(request) else { return false }
         let hash = hash(request, 0)
@@ -100,14 +100,14 @@ final class RequestCache {
         bytes -= answer.cost
     }
 
-    /// Whether it is short and ends with an empty line. Another empty line before the end is found by the comparison
+    /// True if it is short and ends with an empty line. Another empty line before the end is found by the comparison
     /// with a request that was one head.
     private static func isOneHead(_ request: UnsafeRawBufferPointer) -> Bool {
         guard request.count >= 16, request.count <= headLimit else { return false }
         return request.loadUnaligned(fromByteOffset: request.count - 4, as: UInt32.self) == 0x0A0D_0A0D
     }
 
-    /// Eight octets at a time, each folded in by a multiplication whose halves are mixed.
+    /// Eight bytes at a time, each folded in by a multiplication whose halves are mixed.
     private func hash(_ octets: UnsafeRawBufferPointer, _ client: ClientKind) -> UInt64 {
         var state = seed ^ UInt64(octets.count) ^ UInt64(truncatingIfNeeded: client) << 32
         var offset = 0

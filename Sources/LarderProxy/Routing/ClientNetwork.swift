@@ -13,7 +13,7 @@ package enum ClientNetwork: Sendable, Hashable {
 
     package init(isLoopback: Bool) { self = isLoopback ? .machine : .network }
 
-    /// Whether an address may be dialled, tested for each resolved address.
+    /// True if an address may be dialled, tested for each resolved address.
     ///
     /// - Parameter isNamed: whether the operator named the host, rather than the client.
     package func allows(_ address: SocketAddress, isNamed: Bool = false) -> Bool {
@@ -27,7 +27,7 @@ package enum ClientNetwork: Sendable, Hashable {
 }
 
 extension SocketAddress {
-    /// Whether an origin here may have clients led to `target`: no further inside than it stands itself. A page of it could
+    /// True if an origin here may have clients led to `target`: no further inside than it stands itself. A page of it could
     /// not read the answer there, and who else is inside need not expect requests of its making.
     func mayLead(to target: SocketAddress) -> Bool {
         if isOwn || target.isPublic && !target.isOwn { return true }
@@ -43,13 +43,13 @@ extension Larder.Partition {
     /// The same identity's partition among the clients elsewhere.
     var acrossNetwork: Larder.Partition { self == .shared ? .network : Larder.Partition("network " + name) }
 
-    /// Whether it is of clients elsewhere.
+    /// True if it is of clients elsewhere.
     var isAcrossNetwork: Bool { self == .network || name.hasPrefix("network ") }
 
     /// The partition of anonymous clients, under credentials that the service has for all.
     var ofNobody: Larder.Partition { Larder.Partition("everyone " + name) }
 
-    /// Whether it belongs to one user: the rules of a private cache apply there.
+    /// True if it belongs to one user: the rules of a private cache apply there.
     package var isOfUser: Bool {
         self != .shared && self != .network && !name.hasPrefix("everyone ") && !name.hasPrefix("network everyone ")
     }

@@ -7,7 +7,7 @@ import Synchronization
 
 /// The effects of an entry of a program's configuration, found by applying it to nothing else.
 extension ConfigurationEntry {
-    /// Whether it sets privacy, whatever its value before.
+    /// True if it sets privacy, whatever its value before.
     var saysPrivacy: Bool {
         var (shared, own) = (Configuration(), Configuration())
         (shared.privacy, own.privacy) = (.shared, .private)
@@ -24,13 +24,13 @@ extension ConfigurationEntry {
         return (configuration, notice.wasRead.load(ordering: .relaxed))
     }
 
-    /// Whether requests may get credentials by it.
+    /// True if requests may get credentials by it.
     var changesRequests: Bool {
         let configuration = alone.0
         return !configuration.fields.set.isEmpty || !configuration.mutators.isEmpty || !configuration.decorators.isEmpty
     }
 
-    /// The fields with credentials that it sets, in octets that differ if these do; empty without any. A token that was
+    /// The fields with credentials that it sets, in bytes that differ if these do; empty without any. A token that was
     /// renewed is the same user's.
     var lastingCredentials: [UInt8] {
         let (configuration, isRenewed) = alone

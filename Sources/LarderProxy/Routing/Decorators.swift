@@ -17,7 +17,7 @@ package struct Decorators: Sendable, Equatable {
 
     package init() {}
 
-    /// Whether requests to the origin are affected.
+    /// True if requests to the origin are affected.
     package var changesRequests: Bool { delay != nil || retry != nil || refresh != nil }
 
     /// Overrides these settings with those of `block`.

@@ -7,16 +7,16 @@ import LarderRules
 
 /// Whether the pipeline applies to a response.
 extension EffectiveConfiguration {
-    /// Whether clients may get anything but the origin's response.
+    /// True if clients may get anything but the origin's response.
     package var mayTransform: Bool { fingerprint != 0 }
 
-    /// Whether that applies to other methods as well: where a block for the method configures the pipeline. (A method
+    /// True if that applies to other methods as well: where a block for the method configures the pipeline. (A method
     /// without a block is configured like GET, but its response need not be what GET returns.)
     func transforms(_ method: LarderHTTP.Method) -> Bool {
         mayTransform && frozen.configuration.transformedMethods.contains(method)
     }
 
-    /// Whether transformed responses are stored beside the originals.
+    /// True if transformed responses are stored beside the originals.
     var storesRenditions: Bool {
         let pipeline = frozen.configuration.pipeline
         let served: PipelineStageKey? =
@@ -35,8 +35,8 @@ extension EffectiveConfiguration {
     }
 
     /// - Parameters:
-    ///   - length: octets of content, if known.
-    ///   - limit: the most octets that are collected.
+    ///   - length: bytes of content, if known.
+    ///   - limit: the most bytes that are collected.
     func pipelineUse(of head: ResponseHead, length: Int64?, in resource: Resource, limit: Int) -> PipelineUse {
         guard mayTransform, head.status != 206, !head.status.hasNoContent, length != 0,
             resource.hasTransformers(for: head, frozen.configuration),
@@ -55,7 +55,7 @@ enum ProgramIdentity {
         var status = stat()
         guard stat("/proc/self/exe", &status) == 0 else { return 0 }
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        // The octets of the time, as a static build cannot access its parts.
+        // The bytes of the time, as a static build cannot access its parts.
         let parts = withUnsafeBytes(of: status.st_mtim, Array.init) + withUnsafeBytes(of: status.st_size, Array.init)
         for part in parts {
             hash = (hash ^ UInt64(part)) &* 0x9E37_79B9_7F4A_7C15
@@ -66,6 +66,6 @@ enum ProgramIdentity {
 }
 
 extension Configuration {
-    /// Whether a program's mutators or decorators take part in requests.
+    /// True if a program's mutators or decorators take part in requests.
     var isProgrammed: Bool { !mutators.isEmpty || !decorators.isEmpty }
 }

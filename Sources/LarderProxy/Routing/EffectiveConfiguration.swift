@@ -13,7 +13,7 @@ package final class EffectiveConfiguration: Sendable {
     package let offline: OfflineMode
     /// False when responses are not stored at all.
     package let caches: Bool
-    /// Whether origin responses are written to the store.
+    /// True if origin responses are written to the store.
     let storesReceived: Bool
     /// How many superseded responses the store keeps of each variant.
     package let history: Int
@@ -21,27 +21,27 @@ package final class EffectiveConfiguration: Sendable {
     package let decorators: Decorators?
     /// The longest content that can be part of a key.
     let keyedContentLimit: Int
-    /// Whether requests with `Authorization` may share a load: all that use its Resource have the same credentials, or
+    /// True if requests with `Authorization` may share a load: all that use its Resource have the same credentials, or
     /// may share the response.
     let sharesAuthorized: Bool
-    /// Whether a program's mutators or decorators take part in requests.
+    /// True if a program's mutators or decorators take part in requests.
     package let isProgrammed: Bool
     /// How long a load goes on without clients; nil for to its end. Read for each load, as `streamEnds`: a copy of the
     /// whole configuration costs more than the load's other decisions.
     let abandonDelay: Duration?
     /// The ends by which a stream of events is known to be whole.
     let streamEnds: [String]
-    /// Whether stored streams of events are sent at the pace at which they came.
+    /// True if stored streams of events are sent at the pace at which they came.
     package let replaysPaced: Bool
     /// Which stored responses are validated before anyone asks for them.
     package let refreshAhead: RefreshAhead
     /// The rule by which listeners are told of content that changes; nil for none.
     package let changeRule: ChangeRule?
-    /// Whether a stage of the pipeline has a cache of the program's own.
+    /// True if a stage of the pipeline has a cache of the program's own.
     package let hasOwnCaches: Bool
-    /// Whether redirects are followed for clients.
+    /// True if redirects are followed for clients.
     let followsRedirects: Bool
-    /// Whether links in content are mapped for clients of the gateway.
+    /// True if links in content are mapped for clients of the gateway.
     package let mapsLinks: Bool
     /// Identifies the transformation of responses: the configuration, and the program that transforms. 0 when clients
     /// get the origin's response.

@@ -38,7 +38,7 @@ extension GatewayMapping {
         return String(path[..<last])
     }
 
-    /// Whether clients accept a cookie for `domain` from the target (RFC 6265 §5.3).
+    /// True if clients accept a cookie for `domain` from the target (RFC 6265 §5.3).
     private func isOfTarget(domain: Substring) -> Bool {
         let domain = (domain.first == "." ? domain.dropFirst() : domain).lowercased()
         return domain == target.host || target.hostKind == .name && target.host.hasSuffix("." + domain)
@@ -58,7 +58,7 @@ extension GatewayMapping {
         return isAround || service.covers(uri) ? pathOfService : nil
     }
 
-    /// Whether requests below that path of the gateway are the service's, and not those of another mounted below it.
+    /// True if requests below that path of the gateway are the service's, and not those of another mounted below it.
     private func leadsHere(_ path: String) -> Bool {
         guard form == .mount else { return true }
         let below = Array((path.hasSuffix("/") ? path : path + "/").utf8)

@@ -15,18 +15,18 @@ struct GatewayMapping {
     let target: TargetURI
     /// The client's name for Larder: the `Host` field of its request.
     let authority: String
-    /// Whether the client speaks to Larder over TLS.
+    /// True if the client speaks to Larder over TLS.
     var isSecure = false
-    /// Whether the client may be a browser, to which the gateway's address is one origin.
+    /// True if the client may be a browser, to which the gateway's address is one origin.
     var isForBrowser = true
 
-    /// How many octets of references and of the URI they are resolved against are read for one `Link` field: each
+    /// How many bytes of references and of the URI they are resolved against are read for one `Link` field: each
     /// reference costs as much as both are long.
     private static let linkBudget = 512 << 10
     /// References of one `Link` field that are mapped. Further ones are left out.
     static let linkLimit = 512
 
-    /// Whether fields of the response contain URLs or hosts, or affect a whole origin.
+    /// True if fields of the response contain URLs or hosts, or affect a whole origin.
     static func concerns(_ fields: Fields) -> Bool {
         !FieldSet(of: fields).isDisjoint(with: Variant.mappedOnGateway)
     }
@@ -66,7 +66,7 @@ struct GatewayMapping {
         return (path.hasPrefix("//") ? gatewayURL(of: uri) ?? uri.string : path) + fragment
     }
 
-    /// Whether clients of the gateway resolve a relative reference to `uri` unchanged. They do not where it climbs
+    /// True if clients of the gateway resolve a relative reference to `uri` unchanged. They do not where it climbs
     /// higher than the gateway's path reaches, nor certainly where the client may have left out the mount's last slash.
     private func meansTheSame(_ reference: String, _ uri: TargetURI) -> Bool {
         if reference.isEmpty || reference.hasPrefix("?") || reference.hasPrefix("#") { return true }

@@ -14,7 +14,7 @@ struct HeaderCredentials: Sendable {
     }
 
     private let variableFields: [VariableField]
-    /// Whether any block may send a credential: a redirect that is followed may lead to its URLs.
+    /// True if any block may send a credential: a redirect that is followed may lead to its URLs.
     private let areAny: Bool
 
     init(_ settings: ServiceSettings, _ values: VariableValues) {
@@ -32,7 +32,7 @@ struct HeaderCredentials: Sendable {
             || settings.configure.contains { $0.decorate.refresh?.value != nil }
     }
 
-    /// Whether requests with this configuration may carry one. The fields of another block, at other URLs, do not count,
+    /// True if requests with this configuration may carry one. The fields of another block, at other URLs, do not count,
     /// unless redirects to those are followed: the response is stored for the URL that was asked for.
     func mayBeSent(by configuration: Configuration) -> Bool {
         if configuration.followRedirects, areAny { return true }

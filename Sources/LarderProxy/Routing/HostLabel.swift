@@ -8,7 +8,7 @@ package import LarderHTTP
 /// It is one label below `localhost`, so that two such names are two sites for a browser: the scheme, behind it `-` and
 /// the port unless that is the scheme's default, two hyphens, and the host with `.` written `-` and `-` written `--`.
 /// Each origin has at most one such name and each name stands for one origin: other spellings are invalid, and
-/// ambiguous hosts (a label that begins or ends with a hyphen), IPv6 addresses, and hosts that exceed the 63 octets of
+/// ambiguous hosts (a label that begins or ends with a hyphen), IPv6 addresses, and hosts that exceed the 63 bytes of
 /// a label (RFC 1035 §2.3.4) have none.
 package struct HostLabel: Equatable, Sendable {
     package let scheme: TargetURI.Scheme

@@ -9,7 +9,7 @@ import LarderStores
 package struct IdentityDigest: Sendable {
     private let key: [UInt8]
 
-    /// - Parameter key: 32 random octets that live as long as stored partitions.
+    /// - Parameter key: 32 random bytes that live as long as stored partitions.
     package init(key: [UInt8]) { self.key = key }
 
     /// For caches that end with the process.

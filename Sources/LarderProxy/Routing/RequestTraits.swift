@@ -80,7 +80,7 @@ struct RequestTraits {
     /// The start of every browser's name since Netscape.
     private static let browserName = Array("Mozilla/".utf8)
 
-    /// Whether an `Accept` field names HTML or XML, as browsers do for navigations (Fetch §2.2.7).
+    /// True if an `Accept` field names HTML or XML, as browsers do for navigations (Fetch §2.2.7).
     private static func namesDocuments(_ value: UnsafeRawBufferPointer) -> Bool {
         guard value.contains(UInt8(ascii: "l")) else { return false }
         let text = String(decoding: value, as: UTF8.self).lowercased()
@@ -94,7 +94,7 @@ struct RequestTraits {
     /// Larder would not see.
     static let webSocket = "websocket"
 
-    /// Whether `Upgrade` names that protocol.
+    /// True if `Upgrade` names that protocol.
     static func hasWebSocket(_ fields: Fields) -> Bool {
         var isNamed = false
         let isWellFormed = fields.forEachElement(of: .upgrade) { element in
@@ -105,11 +105,11 @@ struct RequestTraits {
 
     func has(_ presence: Presence) -> Bool { self.presence.contains(presence) }
 
-    /// Whether the request may be answered by what is stored for its content: ranges and conditions are defined for GET
+    /// True if the request may be answered by what is stored for its content: ranges and conditions are defined for GET
     /// alone.
     var mayBeKeyedByContent: Bool { !wantsUpgrade && presence.isDisjoint(with: [.conditional, .range]) }
 
-    /// Whether the request may share a load with others: not when the response is useful to its client alone, nor when
+    /// True if the request may share a load with others: not when the response is useful to its client alone, nor when
     /// the client asks not to store it, and so expects the origin.
     func mayJoin(_ configuration: EffectiveConfiguration) -> Bool {
         let isConditional = has(.conditional) && !configuration.mayTransform

@@ -30,9 +30,9 @@ package enum RequestForm: Sendable, Equatable {
 
     package var isGateway: Bool { self != .forward }
 
-    /// Whether the client named a service, and not an origin.
+    /// True if the client named a service, and not an origin.
     var namesService: Bool { self == .mount || self == .name }
 
-    /// Whether documents requested this way would share an origin in a browser, Larder's own.
+    /// True if documents requested this way would share an origin in a browser, Larder's own.
     var sharesOrigin: Bool { self == .mount || self == .anyHost }
 }

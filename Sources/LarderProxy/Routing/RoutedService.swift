@@ -47,16 +47,16 @@ package final class RoutedService: Sendable {
     private let usesVariables: Bool
     /// The parts of a request that identify a client; nil where users are not separated.
     let identity: Identity?
-    /// Whether a program decides for some of its URLs whether users are separated.
+    /// True if a program decides for some of its URLs whether users are separated.
     private let saysPrivacyByURL: Bool
-    /// Whether caches of the program's own may be used at all.
+    /// True if caches of the program's own may be used at all.
     private let mayHaveOwnCaches: Bool
-    /// Whether the octets of a request and the kind of its client determine the partition.
+    /// True if the bytes of a request and the kind of its client determine the partition.
     let isKeyedByHead: Bool
     private let targets: [FieldName]
     private let retryAfterLimit: Duration
     let identities: IdentityDigest
-    /// Whether the configuration pins the service's origin, so that clients elsewhere may be connected to it even
+    /// True if the configuration pins the service's origin, so that clients elsewhere may be connected to it even
     /// inside this machine or its network, and share stored responses with those on this machine.
     ///
     /// Either the base URL has the address itself or a name of this machine's, or the origin proves its identity by a
@@ -132,7 +132,7 @@ package final class RoutedService: Sendable {
         mount = service.baseURL == nil ? [] : Array(settings.effectiveMount.utf8)
     }
 
-    /// Whether `uri` lies under the base URL, which ends at a segment boundary.
+    /// True if `uri` lies under the base URL, which ends at a segment boundary.
     func covers(_ uri: TargetURI) -> Bool {
         guard let base else { return false }
         return uri.withBytes { candidate in
@@ -144,7 +144,7 @@ package final class RoutedService: Sendable {
         }
     }
 
-    /// Whether resources of this service may be at `uri`: on the base URL's origin, or on a host that the
+    /// True if resources of this service may be at `uri`: on the base URL's origin, or on a host that the
     /// configuration lists. Unclaimed traffic may go anywhere.
     package func allows(_ uri: TargetURI) -> Bool {
         guard let base else { return true }
@@ -228,7 +228,7 @@ package final class RoutedService: Sendable {
         identity?.named(in: fields, user: user) ?? []
     }
 
-    /// Whether resources of the service were stored in partitions since the start.
+    /// True if resources of the service were stored in partitions since the start.
     package var hasPartitions: Bool {
         settings.privacy == .partitioned || saysPrivacyByURL || invalidations.hasPartitions(number)
     }
@@ -238,13 +238,13 @@ package final class RoutedService: Sendable {
     /// The version of the blocks; the model's own differs once this service has been replaced.
     var configurationVersion: UInt64 { configurations.version }
 
-    /// Whether any setting applies to some of the service's URLs only.
+    /// True if any setting applies to some of the service's URLs only.
     let hasBlocks: Bool
 
-    /// Whether a block makes content part of the key of some requests.
+    /// True if a block makes content part of the key of some requests.
     var keysByContent: Bool { settings.configure.contains { $0.keyedByContent == true } }
 
-    /// Whether caches of the program's own may contain responses for a URL. Those of a service that sends credentials of
+    /// True if caches of the program's own may contain responses for a URL. Those of a service that sends credentials of
     /// the configuration file would outlive them.
     func hasOwnCaches(for url: TargetURI) -> Bool {
         mayHaveOwnCaches && configuration(for: url, method: .get).hasOwnCaches
@@ -295,7 +295,7 @@ package final class RoutedService: Sendable {
             in: partition)
     }
 
-    /// Whether requests to the origin may carry credentials that the client did not send.
+    /// True if requests to the origin may carry credentials that the client did not send.
     package func addsCredentials(to url: TargetURI, method: LarderHTTP.Method) -> Bool {
         configuration(for: url, method: method).policy.addsCredentials
     }
@@ -309,7 +309,7 @@ package final class RoutedService: Sendable {
     private struct Frozen: Hashable, Sendable {
         let configuration: ObjectIdentifier
         let isOfContent: Bool
-        /// Whether it is for the partition of one user.
+        /// True if it is for the partition of one user.
         let isOfUser: Bool
         let isAcrossNetwork: Bool
     }
@@ -369,7 +369,7 @@ package struct SurrogateKey: Sendable {
 // MARK: Variables
 
 extension RoutedService {
-    /// Whether the service's configuration depends on one of these variables.
+    /// True if the service's configuration depends on one of these variables.
     package func uses(_ names: some Collection<String>) -> Bool {
         !settings.usedVariables.isDisjoint(with: names)
     }

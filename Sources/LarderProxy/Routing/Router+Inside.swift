@@ -57,7 +57,7 @@ extension Router {
         try outcome.get()
     }
 
-    /// Whether the request's `Host` is the authority, or missing in HTTP/1.0.
+    /// True if the request's `Host` is the authority, or missing in HTTP/1.0.
     private func names(_ authority: Authority, _ head: RequestHead) throws -> Bool {
         try head.fields.withFirst(.host) { value -> Result<Bool, URIError> in
             Result { () throws(URIError) in try Authority(value, defaultPort: 443) == authority }

@@ -4,7 +4,7 @@ package import LarderHTTP
 import LarderRules
 package import LarderSettings
 
-/// The octets of a `Host` field that was found to address Larder and no service, and by which router.
+/// The bytes of a `Host` field that was found to address Larder and no service, and by which router.
 package struct KnownHost {
     private var octets: [UInt8] = []
     /// Retained, so that no later one can get the same identity.
@@ -30,11 +30,11 @@ package final class Router: Sendable {
     package let connectPorts: [PortRange]
     /// Names accepted in gateway requests, besides the loopback ones and the listeners' addresses.
     package let hosts: [HostPattern]
-    /// Whether `/https/<host>/…` is supported.
+    /// True if `/https/<host>/…` is supported.
     package let gatewayToAnyHost: Bool
-    /// Whether absolute-form requests may name hosts without a service.
+    /// True if absolute-form requests may name hosts without a service.
     package let forwardsToAnyHost: Bool
-    /// Whether CONNECT may name this machine.
+    /// True if CONNECT may name this machine.
     package let tunnelsToLoopback: Bool
 
     package init(
@@ -51,13 +51,13 @@ package final class Router: Sendable {
 
     /// The router's knowledge of the connection.
     package struct Client: Sendable, Hashable {
-        /// Whether the client is on this machine.
+        /// True if the client is on this machine.
         package var isLoopback: Bool
-        /// Whether the client connected to a listener of the admin surface alone.
+        /// True if the client connected to a listener of the admin surface alone.
         package var isAdminOnly = false
-        /// Whether it proved by a certificate who it is.
+        /// True if it proved by a certificate who it is.
         package var isProven = false
-        /// Whether URLs in absolute form are those after rewriting: an operator's are.
+        /// True if URLs in absolute form are those after rewriting: an operator's are.
         package var namesForwarded = false
         /// The address the client connected to, as a normalised host, and its port.
         package var localHost: String
@@ -309,7 +309,7 @@ package final class Router: Sendable {
         return service
     }
 
-    /// Whether `host` addresses Larder. Any other name is refused, so that a page cannot read anything by DNS
+    /// True if `host` addresses Larder. Any other name is refused, so that a page cannot read anything by DNS
     /// rebinding; and so are names under `localhost` that are no service's, as a page may still be open that came from
     /// a service of that name.
     private func isOurs(_ host: String?, _ client: Client) -> Bool {
@@ -345,7 +345,7 @@ package final class Router: Sendable {
         spelling.append(contentsOf: rest)
     }
 
-    /// Whether a normalised host names this machine for every resolver.
+    /// True if a normalised host names this machine for every resolver.
     package static func isLoopbackName(_ host: String) -> Bool {
         host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]"
             || (host.hasPrefix("127.") && host.utf8.allSatisfy { ASCII.isDigit($0) || $0 == UInt8(ascii: ".") })

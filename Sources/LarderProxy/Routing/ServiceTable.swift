@@ -8,7 +8,7 @@ package struct ServiceTable: Sendable {
     package let services: [RoutedService]
     /// Handles unclaimed URLs.
     package let unclaimed: RoutedService
-    /// Whether any request may be refused by configuration.
+    /// True if any request may be refused by configuration.
     let hasDenials: Bool
     private let byName: [String: RoutedService]
     /// The longest first, so that the first match is the most specific.
@@ -52,7 +52,7 @@ package struct ServiceTable: Sendable {
         return covering.isEmpty ? [unclaimed] : covering
     }
 
-    /// The service mounted at the beginning of `path`, and how many octets of the path are the mount.
+    /// The service mounted at the beginning of `path`, and how many bytes of the path are the mount.
     package func mounted(at path: UnsafeRawBufferPointer) -> (service: RoutedService, prefix: Int)? {
         for service in byMount {
             let mount = service.mount
@@ -68,7 +68,7 @@ package struct ServiceTable: Sendable {
         byMount.first { $0.mount.count > 1 && $0.mount.dropLast().elementsEqual(path) }
     }
 
-    /// Whether the configuration places a service's resources at this host and port.
+    /// True if the configuration places a service's resources at this host and port.
     package func names(_ authority: Authority) -> Bool {
         services.contains { service in
             guard let base = service.base else { return false }

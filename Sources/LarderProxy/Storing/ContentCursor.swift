@@ -23,7 +23,7 @@ package enum ContentCursor {
         }
     }
 
-    /// At least one octet and up to `count` from `offset` on; nil when they are lost.
+    /// At least one byte and up to `count` from `offset` on; nil when they are lost.
     package func read(at offset: Int64, count: Int) async throws(StoreUnavailable) -> [ContentChunk]? {
         switch self {
         case .store(let reader, _): try await reader.read(at: offset, count: count).map { [$0] }

@@ -24,7 +24,7 @@ package final class DiskTier: Sendable {
         maxObject = store.longestContent
     }
 
-    /// Whether so much content is queued for writing that its producers should wait.
+    /// True if so much content is queued for writing that its producers should wait.
     var isBehind: Bool { store.pendingBytes > 8 << 20 }
 
     func key(of resource: Resource, _ service: RoutedService, stage: String = DiskTier.stage) -> EntityKey {
@@ -37,7 +37,7 @@ package final class DiskTier: Sendable {
         key.withURL { EntityKey(service: service.name, partition: partition.name, stage: stage, url: $0) }
     }
 
-    /// Whether the store may contain the Resource with this key.
+    /// True if the store may contain the Resource with this key.
     func mayContain(_ key: ResourceKey, _ partition: Larder.Partition, _ service: RoutedService) -> Bool {
         store.mayContain(self.key(key, partition, service, stage: DiskTier.stage))
     }

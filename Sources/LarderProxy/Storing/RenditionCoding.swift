@@ -5,7 +5,7 @@ import LarderHTTP
 import LarderRules
 import LarderStores
 
-/// The pipeline's output for a stored response, as octets for the store: a version, the fingerprint of the
+/// The pipeline's output for a stored response, as bytes for the store: a version, the fingerprint of the
 /// configuration that made it, whether it counts as data, the origin's status, and the head for clients.
 enum RenditionCoding {
     private static let version: UInt8 = 1

@@ -4,10 +4,10 @@ package import LarderHTTP
 package import LarderRules
 import LarderStores
 
-/// Stored responses as octets for the store, and back.
+/// Stored responses as bytes for the store, and back.
 ///
 /// The format is a version and flags, the pace of a stream if there is one, the place, then method, range, variance, status, fields
-/// and, for an incomplete response, the stored ranges, each with its length in front. Reading trusts nothing: octets
+/// and, for an incomplete response, the stored ranges, each with its length in front. Reading trusts nothing: bytes
 /// that are not exactly what writing produces give nil, which is a miss.
 package enum StoredResponseCoding {
     private static let version: UInt8 = 4
@@ -36,7 +36,7 @@ package enum StoredResponseCoding {
 
     /// The head of `stored` for the store. Times and content are stored beside it.
     ///
-    /// - Parameter pace: when the octets of its content had come.
+    /// - Parameter pace: when the bytes of its content had come.
     package static func encode(_ stored: StoredResponse, pace: StreamPace? = nil) -> [UInt8] {
         var out = OctetWriter(room: OctetWriter.room(for: stored.fields) + 64 + (pace?.octets.count ?? 0))
         out.append(version)
@@ -69,7 +69,7 @@ package enum StoredResponseCoding {
                 out.append(place: range.first)
                 out.append(place: range.last)
             }
-            // No content has that many octets.
+            // No content has that many bytes.
             out.append(place: completeLength ?? .max)
         }
         return out.octets
@@ -85,7 +85,7 @@ package enum StoredResponseCoding {
         return out.octets
     }
 
-    /// The response written by `encode`, under the current policy; nil when the octets are invalid.
+    /// The response written by `encode`, under the current policy; nil when the bytes are invalid.
     package static func decode(
         _ octets: [UInt8], requestTime: Timestamp, responseTime: Timestamp, contentLength: Int64, policy: CachePolicy
     ) -> StoredResponse? {
@@ -121,7 +121,7 @@ package enum StoredResponseCoding {
             policy: policy)
     }
 
-    /// The pace of a stream in octets that `decode` accepts, if there is one.
+    /// The pace of a stream in bytes that `decode` accepts, if there is one.
     package static func pace(in octets: [UInt8], contentLength: Int64) -> StreamPace? {
         var reader = OctetReader(octets)
         guard flags(&reader)?.flags.contains(.paced) == true else { return nil }

@@ -12,11 +12,11 @@ struct MadeResponse {
     let head: ResponseHead
     let chunks: [ContentChunk]
     let length: Int
-    /// Whether it differs from the origin's.
+    /// True if it differs from the origin's.
     let isTransformed: Bool
-    /// Whether the pipeline turned a success into an error: clients get it, and it is not stored (T-06).
+    /// True if the pipeline turned a success into an error: clients get it, and it is not stored (T-06).
     let isRefusal: Bool
-    /// Whether it turned an error into data: it is stored as data is (T-06).
+    /// True if it turned an error into data: it is stored as data is (T-06).
     let isPromoted: Bool
     /// The pipeline's result.
     let result: TransformedResponse

@@ -12,7 +12,7 @@ final class TransformBudget: Sendable {
     private let threadCount: Int
     private static let queueLimit = 1024
 
-    /// - Parameter limit: octets of collected content at one time.
+    /// - Parameter limit: bytes of collected content at one time.
     init(threads: Int, limit: Int) {
         threadCount = threads
         shares = Lock(TransformShares(limit: limit))
@@ -23,7 +23,7 @@ final class TransformBudget: Sendable {
         set { shares.withLock { $0.limit = newValue } }
     }
 
-    /// Octets of content that is being collected or transformed.
+    /// Bytes of content that is being collected or transformed.
     var used: Int { shares.withLock { $0.used } }
 
     /// Threads are created on demand: most daemons transform nothing.
@@ -122,7 +122,7 @@ final class CollectedContent: Sendable {
         }
     }
 
-    /// All octets in one piece.
+    /// All bytes in one piece.
     func joined() -> [UInt8] {
         let chunks = chunks
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, initialised in

@@ -15,12 +15,12 @@ final class TunnelRelay {
     private static let bufferSize = 64 << 10
     var clientEarly: [UInt8] = []
     var upstreamEarly: [UInt8] = []
-    /// Octets relayed to the upstream.
+    /// Bytes relayed to the upstream.
     private(set) var sentUpstream = 0
-    /// Octets relayed to the client.
+    /// Bytes relayed to the client.
     private(set) var sentToClient = 0
     private var running = 2
-    /// Whether a side takes no more.
+    /// True if a side takes no more.
     private var isBroken = false
     private var whenDone: UnsafeContinuation<Void, Never>?
 

@@ -19,7 +19,7 @@ struct AheadQueue: Sendable {
         let due: Int64
 
         fileprivate var service: UInt32 { target.key.serviceNumber }
-        /// About how many octets of memory it takes: the URL is in its key and in its target.
+        /// About how many bytes of memory it takes: the URL is in its key and in its target.
         fileprivate var cost: Int { 256 + 2 * target.key.bytes.count + target.subject.spelling.count }
     }
 
@@ -84,7 +84,7 @@ struct AheadQueue: Sendable {
     /// When the last ones were taken.
     private var taken: [Int64] = []
 
-    /// The most resources in it, and the most octets of memory.
+    /// The most resources in it, and the most bytes of memory.
     static let limit = 10_000
     static let octetLimit = 8 << 20
     /// Of how many of the last ones one gives way.

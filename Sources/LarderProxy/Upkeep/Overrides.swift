@@ -14,7 +14,7 @@ final class Overrides: Sendable {
     /// memory.
     ///
     /// - Parameters:
-    ///   - entity: the data for programs; by default the octets for clients.
+    ///   - entity: the data for programs; by default the bytes for clients.
     ///   - generation: how many wipes of the resource there may have been.
     func place(
         _ variant: Variant, in resource: Resource, of registry: Registry, entity: AnyEntity? = nil,

@@ -5,15 +5,15 @@ package import LarderSettings
 
 /// crypt(3): takes tens of milliseconds and megabytes by design, so never on a loop.
 package enum Crypt {
-    /// The longest password, in octets (`CRYPT_MAX_PASSPHRASE_SIZE`).
+    /// The longest password, in bytes (`CRYPT_MAX_PASSPHRASE_SIZE`).
     package static let passwordLimit = 511
 
-    /// Whether `password` is the one that the hash was made of.
+    /// True if `password` is the one that the hash was made of.
     static func matches(_ password: String, _ hash: PasswordHash) -> Bool {
         password.utf8.count <= passwordLimit && larder_crypt_matches(password, hash.text) == 1
     }
 
-    /// Whether this system's library knows the method of a hash.
+    /// True if this system's library knows the method of a hash.
     package static func knows(_ hash: PasswordHash) -> Bool { larder_crypt_knows(hash.text) == 1 }
 
     /// A hash of `password` by yescrypt, with a salt of its own; nil when the system has no memory or randomness for it.

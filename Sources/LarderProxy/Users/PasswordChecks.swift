@@ -72,7 +72,7 @@ final class PasswordChecks<
                 attempts: Attempts(names: names, clients: clients, lifetime: lifetime)))
     }
 
-    /// Whether any client's attempts are used up, so that known credentials are not looked up for unproven clients.
+    /// True if any client's attempts are used up, so that known credentials are not looked up for unproven clients.
     func isAnyoneLimited(at now: Int64) -> Bool { now < limitedUntil.load(ordering: .relaxed) }
 
     /// How long nothing may be looked up for an attempt, in nanoseconds; nil when it may be.

@@ -24,7 +24,7 @@ struct Proof: Sendable {
 }
 
 extension UserGate {
-    /// Whether clients that are this may use the proxy.
+    /// True if clients that are this may use the proxy.
     func admits(_ principal: Principal) -> Bool {
         switch principal {
         case .anyone: false

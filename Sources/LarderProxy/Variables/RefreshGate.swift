@@ -43,7 +43,7 @@ package final class RefreshGate: Sendable {
 
     package init() {}
 
-    /// Whether it can be forgotten.
+    /// True if it can be forgotten.
     func isIdle(at now: Timestamp) -> Bool {
         state.withLock { state in
             state.running == nil && !state.failures.values.contains { RefreshPause.covers($0, at: now) }

@@ -252,7 +252,7 @@ package final class VariableStore: Sendable {
         return true
     }
 
-    /// Whether a refresh, of whichever service, has set one of these a moment ago.
+    /// True if a refresh, of whichever service, has set one of these a moment ago.
     func wereRenewedLately(_ names: [String], at now: Timestamp) -> Bool {
         state.withLock { state in
             names.contains { name in

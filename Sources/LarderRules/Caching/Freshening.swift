@@ -104,7 +104,7 @@ package enum Freshening {
         return merged
     }
 
-    /// Whether merged fields are within the default limits of a received head. They may exceed these where one of the
+    /// True if merged fields are within the default limits of a received head. They may exceed these where one of the
     /// two heads did: otherwise each response could add its own fields, without end.
     private static func isBounded(_ merged: Fields, mergedFrom stored: Fields, _ response: Fields) -> Bool {
         merged.octetCount <= max(sizeLimit, stored.octetCount, response.octetCount)

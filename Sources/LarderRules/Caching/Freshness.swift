@@ -23,7 +23,7 @@ package enum Freshness {
     package struct Lifetime: Sendable, Hashable {
         package var duration: Duration
         package var source: Source
-        /// Whether the source was present but unusable, so that the response counts as stale.
+        /// True if the source was present but unusable, so that the response counts as stale.
         package var isInvalid = false
 
         package init(_ duration: Duration, _ source: Source, isInvalid: Bool = false) {
@@ -84,7 +84,7 @@ package enum Freshness {
         return Lifetime((expires - (date ?? responseTime)).clampedToRFC9111(), .expires)
     }
 
-    /// Whether a response without a lifetime may get a heuristic one (RFC 9111 §4.2.2): its status is defined as
+    /// True if a response without a lifetime may get a heuristic one (RFC 9111 §4.2.2): its status is defined as
     /// heuristically cacheable, or it is marked as cacheable. `Pragma: no-cache` of an origin that knows nothing else
     /// is respected this far (§5.4 gives it no meaning).
     package static func allowsHeuristic(

@@ -54,7 +54,7 @@ package enum Invalidation {
 
     /// The most groups that are read; RFC 9875 asks for at least 32.
     package static let groupLimit = 256
-    /// The longest name that is accepted, in octets; RFC 9875 asks for at least 32.
+    /// The longest name that is accepted, in bytes; RFC 9875 asks for at least 32.
     package static let groupLength = 256
 
     private static func groups(_ fields: Fields, _ name: FieldName) -> [String] {

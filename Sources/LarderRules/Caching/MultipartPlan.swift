@@ -2,10 +2,10 @@
 
 import LarderHTTP
 
-/// The content of a 206 response with several parts (RFC 9110 §14.6): the octets around each range.
+/// The content of a 206 response with several parts (RFC 9110 §14.6): the bytes around each range.
 package struct MultipartPlan: Sendable, Hashable {
     package struct Part: Sendable, Hashable {
-        /// Delimiter and header section, to be written before the octets of `range`.
+        /// Delimiter and header section, to be written before the bytes of `range`.
         package let head: [UInt8]
         package let range: ByteRange
     }
@@ -15,7 +15,7 @@ package struct MultipartPlan: Sendable, Hashable {
     package let parts: [Part]
     /// The closing delimiter.
     package let end: [UInt8]
-    /// The length of the whole content in octets.
+    /// The length of the whole content in bytes.
     package let contentLength: Int64
 
     /// - Parameter contentType: the `Content-Type` of the representation, if it has one.

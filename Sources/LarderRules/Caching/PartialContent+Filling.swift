@@ -6,11 +6,11 @@ package import LarderHTTP
 package struct Filling: Sendable, Hashable {
     /// The range that answers; nil for everything up to an end that is not known yet.
     package let wanted: ByteRange?
-    /// The first octet that is missing.
+    /// The first byte that is missing.
     package let first: Int64
     /// The last missing one; nil for everything up to that end.
     package let last: Int64?
-    /// Whether the client asked for a range, and so gets a 206.
+    /// True if the client asked for a range, and so gets a 206.
     package let isRange: Bool
     /// The value of `Range` for the request to the origin.
     package let range: String
@@ -99,7 +99,7 @@ extension PartialContent {
     }
 
     /// The result of combining `stored` with `response` to a request for `filling`, provided that all content arrives.
-    /// Nil unless it is exactly the requested part, of the same representation: octets are never combined on less
+    /// Nil unless it is exactly the requested part, of the same representation: bytes are never combined on less
     /// evidence (RFC 9110 §15.3.7.3).
     package static func filled(
         _ stored: StoredResponse, _ filling: Filling, by response: ResponseHead, contentLength: Int64?,
@@ -118,7 +118,7 @@ extension PartialContent {
         return (combined, isForAll, range, heldLength ?? newLength)
     }
 
-    /// The response `stored`, a 200 or a 206 whose content was cut off after `count` octets; nil when the octets are of
+    /// The response `stored`, a 200 or a 206 whose content was cut off after `count` bytes; nil when the bytes are of
     /// no use, because nothing could be appended to them.
     package static func cut(_ stored: StoredResponse, after count: Int64, policy: CachePolicy) -> StoredResponse? {
         guard count > 0, stored.place == nil, strongValidator(stored) != nil,
@@ -162,7 +162,7 @@ extension PartialContent {
 }
 
 extension StoredResponse.Extent {
-    /// The offset of the octet at `position` of the representation in the stored content, which is the stored ranges
+    /// The offset of the byte at `position` of the representation in the stored content, which is the stored ranges
     /// one after the other; nil when it is not stored.
     package func offset(of position: Int64) -> Int64? {
         guard case .parts(let parts, _) = self else { return self == .whole ? position : nil }

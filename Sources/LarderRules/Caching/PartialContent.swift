@@ -25,7 +25,7 @@ package enum CombineDecision: Sendable {
 }
 
 package enum PartialContent {
-    /// Decides whether `response`, a 206 to `request` with `contentLength` octets of content, completes `stored`.
+    /// Decides whether `response`, a 206 to `request` with `contentLength` bytes of content, completes `stored`.
     package static func combine(
         _ stored: StoredResponse, with response: ResponseHead, to request: RequestHead, contentLength: Int64,
         requestTime: Timestamp, responseTime: Timestamp, policy: CachePolicy
@@ -44,7 +44,7 @@ package enum PartialContent {
         let isWhole = parts == completeLength.flatMap { $0 > 0 ? [ByteRange(first: 0, last: $0 - 1)] : nil }
         var fields = Freshening.merged(stored.fields, with: response.fields)
         fields.remove(.contentRange)
-        // They may be about the octets of one message (RFC 9530 §2).
+        // They may be about the bytes of one message (RFC 9530 §2).
         fields.remove(.contentDigest)
         fields.remove(.contentMD5)
         fields[.contentLength] = isWhole ? completeLength.map(String.init) : nil

@@ -34,14 +34,14 @@ package struct Plan: Sendable, Hashable {
     package var action: ReuseDecision
     /// The stored response whose missing parts are requested.
     package var parts: Int?
-    /// Whether a validation in the background follows the answer.
+    /// True if a validation in the background follows the answer.
     package var refreshes = false
     package var wait: Wait?
 
-    /// Whether something is sent to the origin before the client is answered.
+    /// True if something is sent to the origin before the client is answered.
     package var asksOrigin: Bool { wait == nil && action.needsOrigin }
 
-    /// Whether a load that is made only if needed is not made: a fresh response answers, or the last load failed too
+    /// True if a load that is made only if needed is not made: a fresh response answers, or the last load failed too
     /// recently.
     package var isUpToDate: Bool {
         if let wait { return wait.cause == .retryTime }
@@ -64,7 +64,7 @@ package struct Plan: Sendable, Hashable {
 /// The state of a request's origin; queried only where the decision depends on it.
 package protocol OriginOutlook {
     var standing: OriginStanding { get }
-    /// Whether the next request to an unreachable origin serves as the probe. After a true from a running proxy, the
+    /// True if the next request to an unreachable origin serves as the probe. After a true from a running proxy, the
     /// caller must send it.
     var isProbeDue: Bool { get }
     /// How the Resource's last load failed, if that is remembered.
@@ -94,7 +94,7 @@ package struct RecentFailure: Sendable, Hashable {
         self.failure = failure
     }
 
-    /// Whether it is too soon to try again. `retryAt` itself is not; and if the clock was set back to before the failure,
+    /// True if it is too soon to try again. `retryAt` itself is not; and if the clock was set back to before the failure,
     /// nothing says how long ago it was, so that it does not count.
     package func isRecent(at now: Timestamp) -> Bool { now < retryAt && now >= at - Age.clockTolerance }
 }
@@ -175,7 +175,7 @@ extension Plan {
         return plan
     }
 
-    /// Whether this request is the probe that is due. One that is held back, by a `Retry-After` for its URL, takes it from
+    /// True if this request is the probe that is due. One that is held back, by a `Retry-After` for its URL, takes it from
     /// no other.
     private static func mayProbe(_ outlook: some OriginOutlook) -> Bool { outlook.hold == nil && outlook.isProbeDue }
 
@@ -209,7 +209,7 @@ extension Plan {
 }
 
 extension ReuseDecision {
-    /// Whether the decision needs a request to the origin.
+    /// True if the decision needs a request to the origin.
     package var needsOrigin: Bool {
         switch self {
         case .validate, .forward: true

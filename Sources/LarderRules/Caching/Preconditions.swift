@@ -65,7 +65,7 @@ package enum Preconditions {
         return .proceed
     }
 
-    /// Whether a range request may be answered in part (RFC 9110 §13.1.5): there is no `If-Range`, or it names the
+    /// True if a range request may be answered in part (RFC 9110 §13.1.5): there is no `If-Range`, or it names the
     /// stored representation by a strong validator.
     package static func ifRangeHolds(_ request: Fields, for stored: StoredResponse) -> Bool {
         guard request.contains(.ifRange) else { return true }
@@ -119,7 +119,7 @@ package enum Preconditions {
 }
 
 extension EntityTagList {
-    /// Whether the list names the representation with that tag; `*` names any.
+    /// True if the list names the representation with that tag; `*` names any.
     fileprivate func contains(_ eTag: EntityTag?, where areEqual: (EntityTag, EntityTag) -> Bool) -> Bool {
         switch self {
         case .any: true

@@ -50,7 +50,7 @@ package enum Ranges {
         return evaluate(specifier, completeLength: length)
     }
 
-    /// Decides which part of a complete representation of `length` octets answers a range request.
+    /// Decides which part of a complete representation of `length` bytes answers a range request.
     package static func evaluate(_ specifier: RangeSpecifier, completeLength length: Int64) -> RangeDecision {
         if length == 0 { return .whole(.empty) }
         let satisfiable = specifier.specs.compactMap { $0.resolved(length) }
@@ -58,7 +58,7 @@ package enum Ranges {
         return plan(satisfiable, completeLength: length)
     }
 
-    /// Whether the partial response `stored` has everything that `request` asks for (RFC 9111 §3.3).
+    /// True if the partial response `stored` has everything that `request` asks for (RFC 9111 §3.3).
     package static func covers(_ stored: StoredResponse, _ request: RequestHead) -> Bool {
         guard request.method == .get, request.fields.contains(.range),
             Preconditions.ifRangeHolds(request.fields, for: stored)

@@ -57,7 +57,7 @@ private struct ReadingNotes {
         let delta: DeltaSeconds?
         let hasArgument: Bool
         var isSpaced: Bool { delta == nil }
-        /// Whether the number exceeds the largest that counts.
+        /// True if the number exceeds the largest that counts.
         let isExcessive: Bool
 
         init(_ name: UnsafeRawBufferPointer, _ argument: DirectiveScanner.Argument) {
@@ -230,7 +230,7 @@ private func shown(_ octets: UnsafeRawBufferPointer) -> String {
     return octets.count > 60 ? start + "…" : start
 }
 
-/// Whether a number in digits is larger than the largest that counts.
+/// True if a number in digits is larger than the largest that counts.
 private func exceedsInfinity(_ octets: UnsafeRawBufferPointer) -> Bool {
     guard !octets.isEmpty, octets.allSatisfy(ASCII.isDigit) else { return false }
     let digits = octets.drop { $0 == 0x30 }

@@ -55,7 +55,7 @@ package enum Reuse {
         !stored.isPartial && !stored.facts.validatesAlways && Freshness.isFresh(stored, at: now)
     }
 
-    /// Whether a request has no requirements beyond a fresh response, so that whichever of the stored responses is
+    /// True if a request has no requirements beyond a fresh response, so that whichever of the stored responses is
     /// selected answers it as long as that is fresh.
     package static func isPlain(_ request: RequestHead) -> Bool {
         request.method == .get && FieldSet(of: request.fields).isDisjoint(with: demanding)
@@ -76,7 +76,7 @@ package enum Reuse {
         return best
     }
 
-    /// Whether the response to one request answers another that waited for it (RFC 9111 §4).
+    /// True if the response to one request answers another that waited for it (RFC 9111 §4).
     ///
     /// A fresh response may answer both. One that must be validated before each use, or is stale on arrival, says
     /// nothing about another user; it is shared only among anonymous requests, and only if it makes nobody a user.
@@ -88,7 +88,7 @@ package enum Reuse {
         return !stored.traces.contains(.cookie) && !Credentials.areIn(leader) && !Credentials.areIn(follower)
     }
 
-    /// Whether the response to one request answers others whatever their credentials are, at the time it is received.
+    /// True if the response to one request answers others whatever their credentials are, at the time it is received.
     package static func answersEveryone(_ stored: StoredResponse, _ policy: CachePolicy, at now: Timestamp) -> Bool {
         if isForOne(stored, policy) { return false }
         return policy.role == .private || policy.ignoredResponse.isForEveryone
@@ -113,7 +113,7 @@ package enum Reuse {
         return ReuseDecision.Selection(index: index, age: age, ttl: stored.facts.lifetime.duration - age)
     }
 
-    /// Whether the stored response may answer a request with that method, of another user than the original one.
+    /// True if the stored response may answer a request with that method, of another user than the original one.
     private static func mayServe(_ stored: StoredResponse, _ request: RequestHead, _ policy: CachePolicy) -> Bool {
         if policy.keyedByContent, request.method != .head, stored.requestMethod != request.method { return false }
         return !stored.requestWasAuthorized || stored.facts.allowsAuthorized || policy.role == .private

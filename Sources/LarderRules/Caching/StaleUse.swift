@@ -64,7 +64,7 @@ package enum StaleUse {
         return .status(response.status)
     }
 
-    /// Whether `stored` stays where `response` could take its place: it answers instead, for whoever asks without conditions
+    /// True if `stored` stays where `response` could take its place: it answers instead, for whoever asks without conditions
     /// of their own, and would be lost.
     package static func outlasts(
         _ response: ResponseHead, _ stored: StoredResponse, policy: CachePolicy, now: Timestamp

@@ -17,7 +17,7 @@ extension Storability {
         }
     }
 
-    /// The results of all conditions in a few octets, for later explanations.
+    /// The results of all conditions in a few bytes, for later explanations.
     package struct Findings: Sendable, Hashable {
         /// A bit for each condition that failed, in their order.
         private var failed: UInt16 = 0
@@ -62,7 +62,7 @@ extension Storability {
             }
         }
 
-        /// The same in 24 octets, without the names of fields that have no code.
+        /// The same in 24 bytes, without the names of fields that have no code.
         package var brief: Brief {
             var known = codes
             if !others.isEmpty {
@@ -75,7 +75,7 @@ extension Storability {
                 codesHigh: UInt64(truncatingIfNeeded: known >> 64))
         }
 
-        /// Findings in 24 octets, by `brief`.
+        /// Findings in 24 bytes, by `brief`.
         package struct Brief: Sendable, BitwiseCopyable {
             fileprivate let failed: UInt16
             fileprivate let codesLow: UInt64

@@ -78,7 +78,7 @@ package enum Storability {
         !directives.flags.isDisjoint(with: [.isPublic, .mustRevalidate]) || directives.sMaxage?.duration != nil
     }
 
-    /// Whether the request carries content, as far as its head says.
+    /// True if the request carries content, as far as its head says.
     package static func hasContent(_ request: RequestHead) -> Bool {
         if request.fields.contains(.transferEncoding) { return true }
         return request.fields.withFirst(.contentLength) { !$0.allSatisfy { $0 == 0x30 } } ?? false

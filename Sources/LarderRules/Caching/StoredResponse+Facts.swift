@@ -15,7 +15,7 @@ extension StoredResponse {
         package let freshUntil: Timestamp
         /// Just before receipt. Earlier, the clock has been set back (`Age.clockTolerance`).
         package let usableFrom: Timestamp
-        /// Whether each use needs validation: `no-cache`, or an invalidation.
+        /// True if each use needs validation: `no-cache`, or an invalidation.
         package let validatesAlways: Bool
         /// Why the response must not be used once it is stale; nil if it may.
         package let staleProhibition: StaleProhibition?
@@ -28,15 +28,15 @@ extension StoredResponse {
         package let lastModified: Timestamp?
         /// RFC 8246: the origin will not change the representation while it is fresh.
         package let isImmutable: Bool
-        /// Whether a shared cache may use it although the request carried `Authorization` (RFC 9111 §3.5).
+        /// True if a shared cache may use it although the request carried `Authorization` (RFC 9111 §3.5).
         package let allowsAuthorized: Bool
         /// The groups the response belongs to, which are invalidated together (RFC 9875).
         package let groups: [String]
         /// A field that is stored but hidden from clients.
         package let hiddenField: FieldName?
-        /// Whether it answers a request with credentials that are not part of the key, in a cache of many.
+        /// True if it answers a request with credentials that are not part of the key, in a cache of many.
         package let isPersonal: Bool
-        /// Whether nobody but its user may use it without asking, in a cache of many (`CachePolicy.mustBeAskedFor`).
+        /// True if nobody but its user may use it without asking, in a cache of many (`CachePolicy.mustBeAskedFor`).
         package let isForOne: Bool
         /// The origin's directives that the configuration ignores, in the words of `Cache-Status`.
         package let ignored: String?
@@ -112,7 +112,7 @@ extension StoredResponse {
             return directives.sMaxage != nil ? .sMaxage : nil
         }
 
-        /// Whether the origin can be asked if it has changed. The date of one user's representation says nothing of
+        /// True if the origin can be asked if it has changed. The date of one user's representation says nothing of
         /// another's, which may be older.
         package var hasValidator: Bool { eTag != nil || validatesByDate }
 

@@ -8,7 +8,7 @@ package import LarderHTTP
 /// It is immutable; freshening and invalidating make new values. Properties that depend on the configuration are
 /// computed at initialisation, so it is recreated when the configuration changes.
 package final class StoredResponse: Sendable {
-    /// The octets of the representation that are stored.
+    /// The bytes of the representation that are stored.
     package enum Extent: Sendable, Hashable {
         /// All of them.
         case whole
@@ -33,7 +33,7 @@ package final class StoredResponse: Sendable {
     package let requestedRange: [UInt8]?
     package let traces: UserTraces
     /// The URL it came from, where redirects were followed there; nil for the requested one. Its validators are about
-    /// that URL, and its octets are never combined with others.
+    /// that URL, and its bytes are never combined with others.
     package let place: String?
     package let variance: Variance
     package let status: Status
@@ -42,7 +42,7 @@ package final class StoredResponse: Sendable {
     package let fields: Fields
     package let requestTime: Timestamp
     package let responseTime: Timestamp
-    /// The octets of stored content; nil while the number is unknown.
+    /// The bytes of stored content; nil while the number is unknown.
     package let contentLength: Int64?
     package let extent: Extent
     package let standing: Standing
@@ -85,7 +85,7 @@ package final class StoredResponse: Sendable {
     ///
     /// - Parameters:
     ///   - place: the URL that redirects were followed to; nil for the requested one.
-    ///   - contentLength: the octets of content received, if all have been.
+    ///   - contentLength: the bytes of content received, if all have been.
     package convenience init(
         _ response: ResponseHead, to request: RequestHead, from place: String? = nil, requestTime: Timestamp,
         responseTime: Timestamp, contentLength: Int64? = nil, policy: CachePolicy

@@ -6,7 +6,7 @@ package import LarderHTTP
 struct Update {
     /// As far as what is stored takes them: a cookie is for one client, and the content was not made with it.
     let fields: Fields
-    /// Whether they may be their client's alone, whoever the stored response is for: its request has credentials, or it
+    /// True if they may be their client's alone, whoever the stored response is for: its request has credentials, or it
     /// gets a cookie, and the origin does not say that others may use the response without asking.
     let isForOne: Bool
     private let isSilent: Bool

@@ -41,14 +41,14 @@ extension CachePolicy {
         keepsUsersApart ? credentialBesideKey(of: request) : nil
     }
 
-    /// Whether a response with these traces may be one user's among many.
+    /// True if a response with these traces may be one user's among many.
     package func isPersonal(_ traces: UserTraces) -> Bool {
         keepsUsersApart && !traces.isDisjoint(with: [.credentialBesideKey, .cookie])
     }
 
     private var keepsUsersApart: Bool { role == .shared && !ignoredResponse.isForEveryone }
 
-    /// Whether the origin lets nobody use a response without asking, as far as it says itself: then a personal one is for
+    /// True if the origin lets nobody use a response without asking, as far as it says itself: then a personal one is for
     /// its user alone, and neither a configured lifetime nor a failure of the origin makes it another's.
     ///
     /// - Parameters:

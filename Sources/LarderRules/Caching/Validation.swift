@@ -25,7 +25,7 @@ package enum Validation {
         stored.fields.withFirst(.lastModified) { request.append(.ifModifiedSince, bytes: $0) }
     }
 
-    /// Whether a modification date is a strong validator (RFC 9110 §8.8.2.2): the response was generated long enough
+    /// True if a modification date is a strong validator (RFC 9110 §8.8.2.2): the response was generated long enough
     /// after it. A minute allows for clock skew.
     package static func isStrong(lastModified: Timestamp, date: Timestamp?) -> Bool {
         guard let date else { return false }

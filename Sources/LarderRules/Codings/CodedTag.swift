@@ -3,9 +3,9 @@
 package import LarderHTTP
 
 /// Entity tags of content in another coding than it was received in (RFC 9110 §8.8.3.3): the origin's, followed by the
-/// coding and a digest of the coded octets.
+/// coding and a digest of the coded bytes.
 ///
-/// Two of them are equal only if the octets are, whichever encoder wrote them; and the origin's own can be recovered.
+/// Two of them are equal only if the bytes are, whichever encoder wrote them; and the origin's own can be recovered.
 package enum CodedTag {
     private static let mark = ";larder."
     /// Hexadecimal digits of the digest.

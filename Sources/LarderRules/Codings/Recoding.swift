@@ -4,7 +4,7 @@ package import LarderHTTP
 
 /// The codings in which the content of a stored response can be sent, besides the one it was received in.
 ///
-/// The origin may forbid changing the octets in transit (`no-transform`, RFC 9110 §7.7); the operator enables it. A
+/// The origin may forbid changing the bytes in transit (`no-transform`, RFC 9110 §7.7); the operator enables it. A
 /// response with this value answers requests whatever their `Accept-Encoding`.
 package struct Recoding: Sendable, Hashable {
     /// The coding as received.
@@ -17,9 +17,9 @@ package struct Recoding: Sendable, Hashable {
     /// Shorter content is not worth coding: head and packet are larger.
     package static let shortest: Int64 = 512
 
-    /// Nil when the octets of a response are sent as received.
+    /// Nil when the bytes of a response are sent as received.
     ///
-    /// - Parameter length: octets of content, if they are known.
+    /// - Parameter length: bytes of content, if they are known.
     init?(
         status: Status, fields: Fields, directives: CacheControl.Response, isWhole: Bool, length: Int64?,
         offered: [ServedCoding]
@@ -33,7 +33,7 @@ package struct Recoding: Sendable, Hashable {
         self.offered = offered
     }
 
-    /// Whether coding makes content of that type shorter; false where the format itself is compressed.
+    /// True if coding makes content of that type shorter; false where the format itself is compressed.
     static func isWorthCoding(_ type: MediaType) -> Bool {
         // Events are sent one by one for as long as the origin likes.
         if type.type == "text" { return type.subtype != "event-stream" }
@@ -51,7 +51,7 @@ package struct Recoding: Sendable, Hashable {
 /// The coding in which a stored response answers a request.
 package struct CodingDecision: Sendable, Hashable {
     package var coding: ServedCoding
-    /// Whether `Range` is ignored: the client's part may be in another coding (RFC 9110 §14.2 allows ignoring it).
+    /// True if `Range` is ignored: the client's part may be in another coding (RFC 9110 §14.2 allows ignoring it).
     package var ignoresRange = false
 
     package init(_ coding: ServedCoding, ignoresRange: Bool = false) {
@@ -68,7 +68,7 @@ extension Recoding {
     ///
     /// - Parameters:
     ///   - eTag: of the content as received.
-    ///   - length: of the content as received, in octets.
+    ///   - length: of the content as received, in bytes.
     package func decide(_ request: Fields, eTag: EntityTag?, length: Int64?) -> CodingDecision {
         let isRange = request.contains(.range)
         // RFC 9111 §5.2.1.6.

@@ -3,7 +3,7 @@
 import LarderHTTP
 
 /// JSON written in one way, so that two texts which differ in blanks, in the order of members or in escapes are the
-/// same octets (after RFC 8785).
+/// same bytes (after RFC 8785).
 ///
 /// Numbers stay as they were written: what a reader makes of `1.0` or of thirty digits is its own affair.
 package struct CanonicalJSON: Sendable, Equatable {
@@ -11,7 +11,7 @@ package struct CanonicalJSON: Sendable, Equatable {
     /// The strings called `query` in the outermost object, or in objects of arrays that no object is around: in a GraphQL
     /// request they are the documents.
     package let documents: [[UInt8]]
-    /// Whether it may ask for a GraphQL operation that it does not contain: a persisted query, or a document under a
+    /// True if it may ask for a GraphQL operation that it does not contain: a persisted query, or a document under a
     /// name that only some servers read.
     package let asksForUnknown: Bool
 
@@ -112,7 +112,7 @@ private struct CanonicalWriter {
         return Array(try scanner.string().utf8)
     }
 
-    /// Whether an object with these members may name an operation of GraphQL instead of containing it.
+    /// True if an object with these members may name an operation of GraphQL instead of containing it.
     private static func asksForUnknown(_ names: [[UInt8]], hasDocument: Bool) -> Bool {
         var known: Set<String> = []
         for name in names {

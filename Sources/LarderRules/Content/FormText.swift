@@ -5,7 +5,7 @@ import LarderHTTP
 /// Names and values as forms and queries write them (`application/x-www-form-urlencoded`).
 package enum FormText {
     /// The values of the parameters of that name, decoded. Nil where readers may find others: an escape that is none,
-    /// octets that stand for no character, the name in another case or as that of an array, or behind a semicolon.
+    /// bytes that stand for no character, the name in another case or as that of an array, or behind a semicolon.
     package static func values(of name: String, in text: [UInt8]) -> [[UInt8]]? {
         var values: [[UInt8]] = []
         for pair in text.split(separator: UInt8(ascii: "&")) {
@@ -29,7 +29,7 @@ package enum FormText {
         return values
     }
 
-    /// Whether some readers take `written` for `name`.
+    /// True if some readers take `written` for `name`.
     private static func isLike(_ written: [UInt8], _ name: String) -> Bool {
         let stem = written.prefix { $0 != UInt8(ascii: "[") }
         return String(decoding: stem, as: UTF8.self).lowercased() == name
@@ -37,7 +37,7 @@ package enum FormText {
 
     private static func decoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         let octets = PercentText.octets(of: text)
-        // An escape is one octet instead of three; a percent sign that begins none stays.
+        // An escape is one byte instead of three; a percent sign that begins none stays.
         let escapes = text.count { $0 == UInt8(ascii: "%") }
         return octets.count == text.count - 2 * escapes ? octets : nil
     }

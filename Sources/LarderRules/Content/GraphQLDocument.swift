@@ -2,7 +2,7 @@
 
 /// Reads just enough of a GraphQL document for a cache: whether it may change something.
 package enum GraphQLDocument {
-    /// Whether one of the definitions may be a mutation or a subscription. In doubt it may: a definition whose name is
+    /// True if one of the definitions may be a mutation or a subscription. In doubt it may: a definition whose name is
     /// one of these words, or a document that does not end properly.
     package static func mayChange(_ document: [UInt8]) -> Bool {
         var depth = 0

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// When the octets of a stored stream had come, so that it can be sent again at the same pace.
+/// When the bytes of a stored stream had come, so that it can be sent again at the same pace.
 ///
-/// The marks are in few octets, as they are stored with the response's head: for each mark how many octets and how many
-/// milliseconds it is behind the one before, in seven bits of each octet, the lowest first.
+/// The marks are in few bytes, as they are stored with the response's head: for each mark how many bytes and how many
+/// milliseconds it is behind the one before, in seven bits of each byte, the lowest first.
 package struct StreamPace: Sendable, Hashable {
-    /// A point of the stream: the octets before `end` had come at `at`, in milliseconds since the head.
+    /// A point of the stream: the bytes before `end` had come at `at`, in milliseconds since the head.
     package struct Mark: Sendable, Hashable {
         package let end: Int64
         package let at: Int64
@@ -16,7 +16,7 @@ package struct StreamPace: Sendable, Hashable {
         }
     }
 
-    /// A step of a replay: the octets before `end` are sent no earlier than `due` after the head.
+    /// A step of a replay: the bytes before `end` are sent no earlier than `due` after the head.
     package struct Step: Sendable, Hashable {
         package let end: Int64
         package let due: Duration
@@ -29,7 +29,7 @@ package struct StreamPace: Sendable, Hashable {
 
     /// The most marks of a stream: neighbours of a longer list become one.
     package static let markLimit = 1_024
-    /// A replay waits no longer than this for the next octets, however long the origin took.
+    /// A replay waits no longer than this for the next bytes, however long the origin took.
     package static let longestPause = Duration.seconds(10)
     /// After this a replay waits no more.
     package static let longestReplay = Duration.seconds(600)
@@ -51,7 +51,7 @@ package struct StreamPace: Sendable, Hashable {
         self.octets = octets
     }
 
-    /// The pace that was stored with content of `length` octets; nil when the octets are none.
+    /// The pace that was stored with content of `length` bytes; nil when the bytes are none.
     package init?(stored octets: [UInt8], length: Int64) {
         let marks = StreamPace.marks(in: octets)
         guard let marks, !marks.isEmpty, marks.count <= StreamPace.markLimit,
@@ -75,7 +75,7 @@ package struct StreamPace: Sendable, Hashable {
         }
     }
 
-    // MARK: Octets
+    // MARK: Bytes
 
     private static func append(_ number: UInt64, to octets: inout [UInt8]) {
         var rest = number
@@ -86,7 +86,7 @@ package struct StreamPace: Sendable, Hashable {
         octets.append(UInt8(truncatingIfNeeded: rest))
     }
 
-    /// Nil for octets that `init` does not write.
+    /// Nil for bytes that `init` does not write.
     private static func marks(in octets: [UInt8]) -> [Mark]? {
         var marks: [Mark] = []
         var (end, at) = (Int64(0), Int64(0))
@@ -104,7 +104,7 @@ package struct StreamPace: Sendable, Hashable {
         return marks
     }
 
-    /// A number of up to seven octets.
+    /// A number of up to seven bytes.
     private static func number(in octets: [UInt8], from position: inout Int) -> Int64? {
         var number: Int64 = 0
         for shift in 0..<7 {
@@ -112,7 +112,7 @@ package struct StreamPace: Sendable, Hashable {
             let octet = octets[position]
             position += 1
             number |= Int64(octet & 0x7F) << (7 * Int64(shift))
-            // The last octet is not zero, so that each number is written in one way.
+            // The last byte is not zero, so that each number is written in one way.
             if octet < 0x80 { return octet == 0 && shift > 0 ? nil : number }
         }
         return nil
@@ -120,9 +120,9 @@ package struct StreamPace: Sendable, Hashable {
 }
 
 extension StreamPace {
-    /// Notes when the octets of a stream come.
+    /// Notes when the bytes of a stream come.
     ///
-    /// The octets that come in one slot of time are one mark, due when the last of them had come. With too many marks
+    /// The bytes that come in one slot of time are one mark, due when the last of them had come. With too many marks
     /// the slots grow.
     package struct Recorder: Sendable {
         private var marks: [Mark] = []
@@ -132,7 +132,7 @@ extension StreamPace {
         package init() {}
 
         /// - Parameters:
-        ///   - end: how many octets there are now.
+        ///   - end: how many bytes there are now.
         ///   - elapsed: since the head.
         package mutating func note(end: Int64, at elapsed: Duration) {
             guard end > marks.last?.end ?? 0 else { return }

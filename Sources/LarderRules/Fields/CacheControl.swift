@@ -58,13 +58,13 @@ package enum CacheControl {
 
         package init() {}
 
-        /// Whether a targeted field decides, so that `Expires` is ignored too (RFC 9213 §2.2).
+        /// True if a targeted field decides, so that `Expires` is ignored too (RFC 9213 §2.2).
         package var isTargeted: Bool { source != nil && source != .cacheControl }
     }
 }
 
 extension CacheControl.Request {
-    /// Whether the client wants the origin asked in any case: the user pressed Reload.
+    /// True if the client wants the origin asked in any case: the user pressed Reload.
     package var bypassesBackoff: Bool { noCache || maxAge == .zero }
 
     /// Reads the directives of a request. `Pragma` counts only where there is no `Cache-Control` at all.

@@ -2,7 +2,7 @@
 
 package import LarderHTTP
 
-/// A run of octets of a representation: positions of the first and the last one (RFC 9110 §14.1.2).
+/// A run of bytes of a representation: positions of the first and the last one (RFC 9110 §14.1.2).
 package struct ByteRange: Sendable, Hashable {
     package var first: Int64
     package var last: Int64

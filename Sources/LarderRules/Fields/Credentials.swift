@@ -8,7 +8,7 @@ package import LarderHTTP
 /// RFC 9111 §3.5 knows `Authorization` alone, and allows sharing responses to all others if they have a lifetime.
 /// Where it leaves the choice to the cache, a response to any of these fields counts as one user's.
 package enum Credentials {
-    /// Whether the header section has such a field.
+    /// True if the header section has such a field.
     package static func areIn(_ fields: Fields) -> Bool {
         !FieldSet(of: fields).isDisjoint(with: registered) || first(in: fields) != nil
     }
@@ -33,7 +33,7 @@ package enum Credentials {
         return found.sorted { $0.canonical < $1.canonical }
     }
 
-    /// Whether a field is a credential.
+    /// True if a field is a credential.
     package static func isOne(_ name: FieldName) -> Bool {
         if name.registeredCode != 0 { return registered.contains(name) }
         return Array(name.canonical.utf8).withUnsafeBytes(isUnregisteredOne)

@@ -10,7 +10,7 @@ enum DirectiveScanner {
     enum Argument {
         case none
         case token(UnsafeRawBufferPointer)
-        /// The octets between the quotes, escapes left in.
+        /// The bytes between the quotes, escapes left in.
         case quoted(UnsafeRawBufferPointer)
         /// Blanks around the equals sign, which the grammar does not allow.
         case spaced
@@ -51,7 +51,7 @@ enum DirectiveScanner {
 
         private let line: CheckedOctets
         private var index = 0
-        /// Whether an unterminated string was found: then no other is searched for, as each search might run to the end
+        /// True if an unterminated string was found: then no other is searched for, as each search might run to the end
         /// of the line in vain.
         private var hasOpenString = false
         private(set) var previousSeparator: UInt8 = Cursor.comma
@@ -126,7 +126,7 @@ enum DirectiveScanner {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Whether the octets are `text` (in lower case) when letters are compared without case.
+    /// Whether the bytes are `text` (in lower case) when letters are compared without case.
     @inline(__always)
     func isFolded(_ text: StaticString) -> Bool {
         guard count == text.utf8CodeUnitCount else { return false }

@@ -14,7 +14,7 @@ extension Fields {
 }
 
 extension EntityTag {
-    /// Whether it identifies octets rather than only a meaning, as combining parts requires (RFC 9110 §8.8.1). A
+    /// True if it identifies bytes rather than only a meaning, as combining parts requires (RFC 9110 §8.8.1). A
     /// malformed tag identifies nothing for certain.
     var isStrong: Bool { isWellFormed && !isWeak }
 }

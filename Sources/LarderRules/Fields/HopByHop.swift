@@ -22,7 +22,7 @@ package struct HopByHop {
         nominated = HopByHop.nominated(fields)
     }
 
-    /// Whether a field is hop-by-hop.
+    /// True if a field is hop-by-hop.
     package func ends(_ name: FieldName?, spelled spelling: UnsafeRawBufferPointer) -> Bool {
         guard let name else {
             return spelling.isFolded("http2-settings")

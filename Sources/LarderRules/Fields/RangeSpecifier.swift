@@ -2,13 +2,13 @@
 
 package import LarderHTTP
 
-/// The value of `Range` in bytes (RFC 9110 §14.1.2, §14.2), as far as the grammar goes; the octets it selects depend
+/// The value of `Range` in bytes (RFC 9110 §14.1.2, §14.2), as far as the grammar goes; the bytes it selects depend
 /// on the representation.
 package struct RangeSpecifier: Sendable, Hashable {
     package enum Spec: Sendable, Hashable {
         /// From one position to another, or to the end.
         case from(Int64, through: Int64?)
-        /// The last octets, by their number.
+        /// The last bytes, by their number.
         case suffix(Int64)
     }
 
@@ -51,7 +51,7 @@ package struct RangeSpecifier: Sendable, Hashable {
 }
 
 extension RangeSpecifier.Spec {
-    /// The octets that it selects of a representation of `length` octets; nil when it is not satisfiable.
+    /// The bytes that it selects of a representation of `length` bytes; nil when it is not satisfiable.
     package func resolved(_ length: Int64) -> ByteRange? {
         switch self {
         case .from(let first, let last):
@@ -61,12 +61,12 @@ extension RangeSpecifier.Spec {
         }
     }
 
-    /// The octets that it selects if the length is not known: only a range with both ends names them.
+    /// The bytes that it selects if the length is not known: only a range with both ends names them.
     fileprivate var absolute: ByteRange? {
         if case .from(let first, let last?) = self, last < .max { ByteRange(first: first, last: last) } else { nil }
     }
 
-    /// The octets that it selects of a partly stored representation.
+    /// The bytes that it selects of a partly stored representation.
     package func resolved(completeLength: Int64?) -> ByteRange? {
         if let completeLength { resolved(completeLength) } else { absolute }
     }

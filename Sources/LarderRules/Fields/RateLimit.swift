@@ -36,7 +36,7 @@ package enum RateLimit {
         /// The total number of requests, if reported.
         package var limit: Int64?
         package var reset: Duration
-        /// Which of the origin's quotas it is: what the origin calls it, up to 64 octets of that, or how many requests it
+        /// Which of the origin's quotas it is: what the origin calls it, up to 64 bytes of that, or how many requests it
         /// permits in all.
         package var name: String
 

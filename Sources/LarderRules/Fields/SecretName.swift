@@ -51,7 +51,7 @@ package enum SecretName {
         "assertion", "ticket", "verifier", "cookie", "authorization",
     ])
 
-    /// Whether a field, a parameter or a member of that name contains a credential.
+    /// True if a field, a parameter or a member of that name contains a credential.
     package static func isOne(_ name: some StringProtocol) -> Bool { isOne(octets: Array(name.utf8)[...]) }
 
     /// The same for a name in UTF-8.
@@ -61,7 +61,7 @@ package enum SecretName {
             || parts.isIn(plain) && !descriptions.isEnd(of: plain) || endsInSecret(name)
     }
 
-    /// Whether the words of a name end in one for a secret: they are separated, or begin with a capital letter.
+    /// True if the words of a name end in one for a secret: they are separated, or begin with a capital letter.
     private static func endsInSecret(_ name: ArraySlice<UInt8>) -> Bool {
         var rest = name
         let last = takeLastWord(of: &rest)
@@ -85,20 +85,20 @@ package enum SecretName {
         return name[start...].map(ASCII.lowercased)
     }
 
-    /// Whether a parameter of that name identifies a session.
+    /// True if a parameter of that name identifies a session.
     package static func isSession(octets name: ArraySlice<UInt8>) -> Bool { sessions.isEnd(of: plain(name)) }
 
-    /// Whether a number is the credential in a member of that name, which contains one: a whole number, of at least
+    /// True if a number is the credential in a member of that name, which contains one: a whole number, of at least
     /// four digits. Shorter ones are counts, indexes and statuses: nobody gains from `REDACTED` for them, and requests
     /// that differ in them would become the same.
     package static func hidesNumbers(octets name: ArraySlice<UInt8>) -> Bool { numbers.isEnd(of: plain(name)) }
 
-    /// Whether that parameter, whose name contains a credential's, is a count: `max_tokens=100`.
+    /// True if that parameter, whose name contains a credential's, is a count: `max_tokens=100`.
     package static func isCount(octets name: ArraySlice<UInt8>, value: ArraySlice<UInt8>) -> Bool {
         value.allSatisfy(ASCII.isDigit) && plain(name).suffix(6).elementsEqual("tokens".utf8)
     }
 
-    /// Whether a field of that name contains a credential, or leads to one user.
+    /// True if a field of that name contains a credential, or leads to one user.
     package static func isOne(field name: FieldName) -> Bool {
         guard name != "Surrogate-Key" else { return false }
         if fields.contains(name) || Credentials.isOne(name) || isOne(name.spelling) { return true }
@@ -121,7 +121,7 @@ package enum SecretName {
         return plain
     }
 
-    /// Words by one of their octets, since each name of a large content is compared with all of them.
+    /// Words by one of their bytes, since each name of a large content is compared with all of them.
     private struct Words: Sendable {
         private var byFirst = [[[UInt8]]](repeating: [], count: 256)
         private var byLast = [[[UInt8]]](repeating: [], count: 256)

@@ -21,7 +21,7 @@ package enum TraceFields {
     /// Prefixes of further ones.
     private static let prefixes = ["x-b3-", "x-datadog-", "x-ot-span-"]
 
-    /// Whether two requests with these fields are the same to an origin: they differ in their numbers at most.
+    /// True if two requests with these fields are the same to an origin: they differ in their numbers at most.
     package static func areSame(_ one: Fields, _ other: Fields) -> Bool {
         one == other || without(one) == without(other)
     }

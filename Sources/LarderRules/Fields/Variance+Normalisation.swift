@@ -25,7 +25,7 @@ extension Variance {
                 .joined(separator: [0x2C]))
     }
 
-    /// Octets: a longer value is compared unchanged, as it may be compared with many.
+    /// Bytes: a longer value is compared unchanged, as it may be compared with many.
     static let longestNormalised = 1024
 
     /// Splits `text` at its weight; nil when it is not a token with, at most, a weight.

@@ -26,7 +26,7 @@ package struct Variance: Sendable {
     package let selectors: [Selector]
     /// `Vary: *`, or a malformed `Vary`: no request matches.
     package let matchesNothing: Bool
-    /// Whether the codings that a request accepts do not matter, because the stored content is sent in any of them.
+    /// True if the codings that a request accepts do not matter, because the stored content is sent in any of them.
     package private(set) var spansCodings = false
 
     /// The variance of a response without `Vary`: every request matches.
@@ -76,19 +76,19 @@ package struct Variance: Sendable {
         return fields
     }
 
-    /// Whether it matches only requests with a certain credential, so that the response may be one user's.
+    /// True if it matches only requests with a certain credential, so that the response may be one user's.
     package var isByCredential: Bool { selectors.contains { $0.value != nil && SecretName.isOne(field: $0.name) } }
 
-    /// Octets of the values, in both forms.
+    /// Bytes of the values, in both forms.
     package var octetCount: Int {
         selectors.reduce(0) { $0 + ($1.value?.count ?? 0) + ($1.normal == $1.value ? 0 : $1.normal?.count ?? 0) }
     }
 
     package var isEmpty: Bool { selectors.isEmpty && !matchesNothing }
 
-    /// Whether a request with the fields `request` selects the same response.
+    /// True if a request with the fields `request` selects the same response.
     ///
-    /// Equal octets on one line, the usual case, are compared without copying.
+    /// Equal bytes on one line, the usual case, are compared without copying.
     package func matches(_ request: Fields) -> Bool {
         if matchesNothing { return false }
         for selector in selectors {
@@ -107,8 +107,8 @@ package struct Variance: Sendable {
         return names
     }
 
-    /// Whether two requests are known to have the same value of a field. Each of many may be compared with each other
-    /// one, so that long values are the same only if their octets are.
+    /// True if two requests are known to have the same value of a field. Each of many may be compared with each other
+    /// one, so that long values are the same only if their bytes are.
     package static func isSame(_ name: FieldName, in one: Fields, and other: Fields) -> Bool {
         if one.count(of: name) == 1, other.count(of: name) == 1 {
             let areSame = one.withFirst(name) { own in

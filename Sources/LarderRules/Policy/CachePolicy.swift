@@ -42,12 +42,12 @@ package struct CachePolicy: Sendable, Hashable {
     }
     /// Never ask the upstream: stored responses whatever their age, else 504.
     package var offline = false
-    /// Whether responses to requests with `Authorization` are stored although no directive allows it, because the key
+    /// True if responses to requests with `Authorization` are stored although no directive allows it, because the key
     /// separates the users (a partition). Without effect for a private cache, which may do so anyway.
     package var storesAuthorized = false
-    /// Whether the configuration adds credentials to requests, by fields, a certificate, a token or a program.
+    /// True if the configuration adds credentials to requests, by fields, a certificate, a token or a program.
     package var addsCredentials = false
-    /// Whether the key includes the request content, which makes QUERY and POST storable like GET.
+    /// True if the key includes the request content, which makes QUERY and POST storable like GET.
     package var keyedByContent = false
     /// The codings in which stored content is sent to clients that accept them, the preferred one first; where there
     /// are none, it is sent as received.
@@ -77,7 +77,7 @@ package struct CachePolicy: Sendable, Hashable {
         get { lists.values.identity }
         set { change { $0.identity = newValue } }
     }
-    /// Whether that field is hidden from clients.
+    /// True if that field is hidden from clients.
     package var hidesSurrogateKey = false
 
     private var lists = Lists.none

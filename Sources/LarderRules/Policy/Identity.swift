@@ -30,7 +30,7 @@ package struct Identity: Sendable, Hashable {
         self.replaced = replaced
     }
 
-    /// The identity as octets, which contain secrets; different identities never have the same octets. Empty for an
+    /// The identity as bytes, which contain secrets; different identities never have the same bytes. Empty for an
     /// anonymous request.
     ///
     /// - Parameters:
@@ -78,7 +78,7 @@ package struct Identity: Sendable, Hashable {
         }
     }
 
-    /// Whether a field is part of the identity.
+    /// True if a field is part of the identity.
     package func names(_ field: FieldName) -> Bool {
         guard let parts else { return Credentials.isOne(field) }
         return parts.contains(.field(field))
@@ -123,7 +123,7 @@ extension CachePolicy {
     }
 }
 
-/// Octets that keep their boundaries when they are joined.
+/// Bytes that keep their boundaries when they are joined.
 enum LengthPrefixed {
     static func append(_ octets: [UInt8], to joined: inout [UInt8]) {
         joined += Array("\(octets.count):".utf8)

@@ -77,7 +77,7 @@ package struct IgnoredResponse: Sendable, Hashable {
     package var directives: Directives = []
     /// Fields that do not select responses although `Vary` names them.
     package var vary: Set<FieldName> = []
-    /// Whether the origin sends the same to everyone: then credentials do not matter.
+    /// True if the origin sends the same to everyone: then credentials do not matter.
     package var isForEveryone = false
 
     package init(_ directives: Directives = [], vary: Set<FieldName> = [], isForEveryone: Bool = false) {
@@ -90,7 +90,7 @@ package struct IgnoredResponse: Sendable, Hashable {
 }
 
 extension CachePolicy {
-    /// Whether the origin sees credentials, whoever they are from, that its answer may depend on.
+    /// True if the origin sees credentials, whoever they are from, that its answer may depend on.
     package func sendsCredentials(with request: Fields) -> Bool {
         !ignoredResponse.isForEveryone && (addsCredentials || Credentials.areIn(request))
     }

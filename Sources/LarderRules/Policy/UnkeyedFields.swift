@@ -6,7 +6,7 @@ package import LarderHTTP
 /// one could otherwise poison the cache for others (RFC 9111 §7.1). No origin behind Larder can trust values that any
 /// client may set.
 package enum UnkeyedFields {
-    /// Whether a request field is not forwarded.
+    /// True if a request field is not forwarded.
     package static func drops(_ name: FieldName?, spelled spelling: UnsafeRawBufferPointer) -> Bool {
         if let name { return registeredOverriding.contains(name) }
         let name = FieldName(token: spelling)
@@ -19,7 +19,7 @@ package enum UnkeyedFields {
         return overrides(name)
     }
 
-    /// Whether frameworks and servers read a field as the host, scheme, path, method, address or user of a request, as
+    /// True if frameworks and servers read a field as the host, scheme, path, method, address or user of a request, as
     /// if their own proxy had added it.
     private static func overrides(_ name: FieldName) -> Bool {
         if overriding.contains(name) { return true }

@@ -91,7 +91,7 @@ extension SettingsReader {
 }
 
 extension SettingNode.Entry {
-    /// Whether it can only be a setting of a service, and is no service itself.
+    /// True if it can only be a setting of a service, and is no service itself.
     fileprivate var isStrayInService: Bool {
         let isSetting = SettingsCatalogue.service.settings.contains { $0.name.prefix { $0 != "." } == key }
         guard isSetting else { return false }
@@ -101,7 +101,7 @@ extension SettingNode.Entry {
 }
 
 extension SettingNode {
-    /// Whether it is a map, or nothing, without the key or anything resembling it.
+    /// True if it is a map, or nothing, without the key or anything resembling it.
     fileprivate var lacksBaseURL: Bool {
         guard case .map(let entries) = content else { return isNull }
         return !entries.contains {

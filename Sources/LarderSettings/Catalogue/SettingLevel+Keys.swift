@@ -36,7 +36,7 @@ extension SettingLevel {
 }
 
 extension SettingNode.Entry {
-    /// Whether the value has what makes a service.
+    /// True if the value has what makes a service.
     fileprivate var isService: Bool {
         guard case .map(let entries) = value.content else { return false }
         return entries.contains { ["baseURL", "preset"].contains($0.key) }

@@ -91,7 +91,7 @@ extension SettingKind where Value == Expiration {
             }, show: kind.show)
     }
 
-    /// Whether a key is of the form `4xx`.
+    /// True if a key is of the form `4xx`.
     private static func isClass(_ key: String) -> Bool {
         key.utf8.count == 3 && "12345".contains(key.prefix(1)) && key.dropFirst().lowercased() == "xx"
     }

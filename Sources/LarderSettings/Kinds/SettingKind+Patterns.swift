@@ -149,7 +149,7 @@ extension HeaderEdit {
         return .text(HeaderEdit.soundsSecret(name.canonical) ? value.description : value.reveal())
     }
 
-    /// Whether the name suggests that the value is secret.
+    /// True if the name suggests that the value is secret.
     static func soundsSecret(_ name: String) -> Bool {
         let name = name.lowercased()
         return ["auth", "cookie", "token", "secret", "key", "password", "session"].contains { name.contains($0) }

@@ -163,10 +163,10 @@ extension SettingKind where Value == String {
 }
 
 extension SettingsReader {
-    /// Whether there is a stage of that name: a usual one, or one that an `order` of this service named so far.
+    /// True if there is a stage of that name: a usual one, or one that an `order` of this service named so far.
     fileprivate func knowsStage(_ name: String) -> Bool { sortedStages.contains(name) }
 
-    /// Whether an entry is for a stage; if not, it is refused.
+    /// True if an entry is for a stage; if not, it is refused.
     fileprivate mutating func isStage(
         _ entry: SettingNode.Entry, amongThoseOf order: [PipelineStageKey]?
     ) -> Bool {

@@ -25,7 +25,7 @@ extension SettingKind where Value == Duration {
 }
 
 extension SettingKind where Value == ByteCount {
-    /// A number of octets with its unit, within two bounds.
+    /// A number of bytes with its unit, within two bounds.
     static func size(_ least: ByteCount, _ most: ByteCount) -> SettingKind {
         let range = least...most
         return .text(

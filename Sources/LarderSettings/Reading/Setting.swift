@@ -113,7 +113,7 @@ package struct SettingDescription: Sendable, Equatable {
     package var initially: String
     package var isInitiallyInWords: Bool
     package var isRequired: Bool
-    /// Whether a reload applies it; otherwise a restart is necessary.
+    /// True if a reload applies it; otherwise a restart is necessary.
     package var isReloadable: Bool
     /// A second key, for values that the text describes; nil for most settings.
     package var shortKey: String?

@@ -17,9 +17,9 @@ package struct SettingNode: Sendable {
         package var text: String
         /// The text as written, for messages.
         package var written: String
-        /// Whether it was quoted, and so is a text even if it looks like a number.
+        /// True if it was quoted, and so is a text even if it looks like a number.
         package var isQuoted: Bool
-        /// Whether it contains a reference that could not be resolved, which has been reported: there is no text.
+        /// True if it contains a reference that could not be resolved, which has been reported: there is no text.
         package var isUnresolved: Bool
         /// Its parts when it contains variables, whose values are determined later and are not in `text`; else empty.
         package var pieces: [Secret.Piece]
@@ -65,7 +65,7 @@ package struct SettingNode: Sendable {
         if case .scalar(let scalar) = content { scalar.isNull } else { false }
     }
 
-    /// Whether it is a text that begins so.
+    /// True if it is a text that begins so.
     func begins(with beginning: String) -> Bool {
         if case .scalar(let scalar) = content { scalar.written.hasPrefix(beginning) } else { false }
     }

@@ -57,7 +57,7 @@ package struct SettingsReader {
         return problem
     }
 
-    /// Whether a setting is there and was not read, which has been reported: it is not missing, too.
+    /// True if a setting is there and was not read, which has been reported: it is not missing, too.
     package func isReported(_ setting: String) -> Bool {
         unresolved.values.contains(setting) || problems.contains { $0.setting == setting }
     }

@@ -62,7 +62,7 @@ package indirect enum ShownValue: Sendable, Equatable {
         }
     }
 
-    /// Whether it needs several lines: a map, or a list of maps.
+    /// True if it needs several lines: a map, or a list of maps.
     private var isBlock: Bool {
         switch self {
         case .map(let entries): !entries.isEmpty

@@ -17,7 +17,7 @@ package struct RouteTemplate: Sendable, Equatable {
     package let text: String
     package let segments: [Segment]
 
-    /// The longest template, in octets.
+    /// The longest template, in bytes.
     package static let lengthLimit = 2_048
 
     package init(_ text: String) throws(RouteTemplateError) {

@@ -36,7 +36,7 @@ extension ServiceSettings {
         return octets.isEmpty ? nil : octets
     }
 
-    /// Whether the service sends credentials of its own for responses that are not for everyone.
+    /// True if the service sends credentials of its own for responses that are not for everyone.
     package func hasCredentials(certificate: String? = nil, saysPrivacyByURL: Bool = false) -> Bool {
         !isForEveryone(saysPrivacyByURL) && !ownCredentials(VariableValues(), certificate).isEmpty
     }

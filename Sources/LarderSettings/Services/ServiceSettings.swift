@@ -17,7 +17,7 @@ package struct ServiceSettings: Sendable {
     package var privacy = ServicePrivacy.shared
     /// The parts of a request that identify a client; nil means all fields that look like credentials.
     package var identity: [Identity.Part]?
-    /// Whether users' own parts of the cache are shared with other daemons.
+    /// True if users' own parts of the cache are shared with other daemons.
     package var sharesPartitions = false
     /// Query parameters to remove, by their names or globs of these.
     package var ignoreQuery: [NamePattern] = []

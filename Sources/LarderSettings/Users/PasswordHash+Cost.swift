@@ -11,7 +11,7 @@ extension PasswordHash {
         case rounds(Int)
         /// Of bcrypt: the logarithm of its rounds.
         case exponent(Int)
-        /// Of the others: blocks of 128 octets that are passed, each of them kept in memory.
+        /// Of the others: blocks of 128 bytes that are passed, each of them kept in memory.
         case blocks(UInt64)
 
         /// Some seconds.

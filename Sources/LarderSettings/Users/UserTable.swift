@@ -26,7 +26,7 @@ package struct UserTable: Sendable, Equatable {
     /// The identity of the user with a name, which no certificate or address has.
     package static func identity(ofUser name: String) -> String { "name \(name)" }
 
-    /// Whether a user read earlier is still in the table, with the same name and password.
+    /// True if a user read earlier is still in the table, with the same name and password.
     package func holds(_ user: User) -> Bool { byName[user.name] == user }
 
     /// The hash with which the password of an unknown name is compared in vain, so that the time reveals no names: one
@@ -37,7 +37,7 @@ package struct UserTable: Sendable, Equatable {
         users.isEmpty ? UserTable.standIn : users[Int(number % UInt64(users.count))].hash
     }
 
-    /// For a table without users: a hash of random octets that nobody knows.
+    /// For a table without users: a hash of random bytes that nobody knows.
     private static let standIn = try? PasswordHash(
         "$y$j9T$qr.zm8PcjPpraQgYaDPBC/$JZcZ06/g5PAa2PrOcVPbKQCIipBq/v3NZiFjzIsGWmD")
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A number of octets. In text it carries its unit: `64 KiB`, `10 GiB`.
+/// A number of bytes. In text it carries its unit: `64 KiB`, `10 GiB`.
 package struct ByteCount: Hashable, Comparable, Sendable {
     package var bytes: Int
 

@@ -26,7 +26,7 @@ package struct HostPattern: Hashable, Sendable {
         self.init(host: host, coversSubdomains: isWild, port: port)
     }
 
-    /// Whether it matches a host, which may have brackets if it is an IPv6 address.
+    /// True if it matches a host, which may have brackets if it is an IPv6 address.
     package func matches(host candidate: String, port candidatePort: UInt16) -> Bool {
         if let port, port != candidatePort { return false }
         let candidate = HostPattern.bare(candidate)
@@ -41,13 +41,13 @@ package struct HostPattern: Hashable, Sendable {
         return text
     }
 
-    /// Whether `host` is `localhost`, a name below it, or a loopback address.
+    /// True if `host` is `localhost`, a name below it, or a loopback address.
     package static func isLoopbackName(_ host: String) -> Bool {
         let name = bare(host)
         return name == "localhost" || name.hasSuffix(".localhost") || SocketAddress(bare: name)?.isLoopback == true
     }
 
-    /// Whether `text` is made of labels of letters, digits, `-` and `_`, none of them empty but a trailing one.
+    /// True if `text` is made of labels of letters, digits, `-` and `_`, none of them empty but a trailing one.
     static func isHostName(_ text: some StringProtocol) -> Bool {
         guard (1...253).contains(text.utf8.count) else { return false }
         var labels = text.split(separator: ".", omittingEmptySubsequences: false)

@@ -14,7 +14,7 @@ package struct NamePattern: Sendable, Hashable {
         parts = text.utf8.split(separator: UInt8(ascii: "*"), omittingEmptySubsequences: false).map { Array($0) }
     }
 
-    /// Whether it matches `name`.
+    /// True if it matches `name`.
     package func matches(_ name: some Collection<UInt8>) -> Bool {
         let name = Array(name)
         guard let first = parts.first, let last = parts.last, name.starts(with: first) else { return false }

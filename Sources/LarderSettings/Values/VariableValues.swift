@@ -9,7 +9,7 @@ package struct VariableValues: Sendable {
         let given: String?
         /// Its number among the values of all variables, which grows with each change.
         let generation: UInt64
-        /// Whether everything stored is removed when it changes.
+        /// True if everything stored is removed when it changes.
         let isWiping: Bool
 
         package init(_ text: String) { self.init(text, given: text, generation: 0, isWiping: false) }
@@ -78,7 +78,7 @@ package struct VariableValues: Sendable {
         (given.octets(of: names) ?? []) + renewers(of: Set(names))
     }
 
-    /// Whether refreshes put the values of the same user into the named variables there.
+    /// True if refreshes put the values of the same user into the named variables there.
     package func haveSameOwner(of names: [String], as other: VariableValues) -> Bool {
         owner(of: names) == other.owner(of: names)
     }

@@ -30,7 +30,7 @@ package final class Engine {
         self.changed = changed
     }
 
-    /// Whether a command for `key` would be sent.
+    /// True if a command for `key` would be sent.
     package func isUsable(for key: [UInt8]) -> Bool {
         if connection(to: node(for: key))?.isUsable ?? false { return true }
         // Another node may have its slots by now.

@@ -15,7 +15,7 @@ package final class EngineLink {
     private var isWriting = false
     private(set) var isOpen = true
 
-    /// Octets that may wait to be sent.
+    /// Bytes that may wait to be sent.
     package static let outputLimit = 16 << 20
     private static let bufferSize = 64 << 10
 

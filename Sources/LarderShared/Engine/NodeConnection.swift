@@ -42,7 +42,7 @@ package final class NodeConnection {
         circuit = EngineCircuit(limits: settings.circuit, haste: Double.random(in: 0...settings.haste))
     }
 
-    /// Whether commands are sent.
+    /// True if commands are sent.
     package var isUsable: Bool { circuit.isClosed }
 
     /// Sends commands together; each reply comes by `deadline`, in monotonic nanoseconds, or fails.
@@ -228,7 +228,7 @@ package typealias EngineOutcome = Result<Reply, EngineFailure>
 package final class PendingReply {
     private let promise = Promise<EngineOutcome>()
     package private(set) var isSettled = false
-    /// Whether the engine replied, whatever it said.
+    /// True if the engine replied, whatever it said.
     package private(set) var isAnswered = false
 
     package init() {}

@@ -9,7 +9,7 @@ package struct Generation: Sendable, Hashable {
     static let length = 16
     package let octets: [UInt8]
 
-    /// Nil unless there are exactly as many octets as there have to be.
+    /// Nil unless there are exactly as many bytes as there have to be.
     package init?(_ octets: [UInt8]) {
         guard octets.count == Generation.length else { return nil }
         self.octets = octets

@@ -57,7 +57,7 @@ package struct KnownSenders: Sendable, Equatable {
         windows.sorted { $0.value.usedAt < $1.value.usedAt }.map { ($0.key, $0.value) }
     }
 
-    /// Whether a message is to be obeyed: it was not yet.
+    /// True if a message is to be obeyed: it was not yet.
     ///
     /// - Parameter number: not negative.
     package mutating func admit(_ number: Int64, of sender: [UInt8]) -> Bool {

@@ -12,7 +12,7 @@ package struct LogMessage: Sendable, Equatable {
         case beginning
     }
 
-    /// The process that wrote it, and has applied it already: 16 octets.
+    /// The process that wrote it, and has applied it already: 16 bytes.
     package let sender: [UInt8]
     /// The sender's, each larger than the one before; the same where a message is sent again. 0 for `beginning`.
     package let number: Int64
@@ -25,7 +25,7 @@ package struct LogMessage: Sendable, Equatable {
     }
 }
 
-/// Sealed messages as octets, and back; nil for octets that no daemon of the team sealed.
+/// Sealed messages as bytes, and back; nil for bytes that no daemon of the team sealed.
 package struct MessageCoding: Sendable {
     private static let version: UInt8 = 2
     private let namespace: String

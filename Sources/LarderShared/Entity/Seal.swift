@@ -10,7 +10,7 @@ package final class Seal: @unchecked Sendable {
     package static let length = 32
     private let keyed: OpaquePointer
 
-    /// - Parameter secret: of any length that is not 0; at least 32 random octets are as good as it gets.
+    /// - Parameter secret: of any length that is not 0; at least 32 random bytes are as good as it gets.
     package init(secret: [UInt8]) {
         // Other uses of the secret reveal nothing about this key. The number is raised when older and newer daemons
         // could not read each other's invalidations: then they share nothing.
@@ -63,7 +63,7 @@ package final class Seal: @unchecked Sendable {
 }
 
 extension [UInt8] {
-    /// 16 random octets. The system is asked twice; it would be asked for each octet by itself.
+    /// 16 random bytes. The system is asked twice; it would be asked for each byte by itself.
     static func random16() -> [UInt8] {
         Swift.withUnsafeBytes(of: (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))) { Array($0) }
     }

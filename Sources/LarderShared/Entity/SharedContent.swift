@@ -49,7 +49,7 @@ package enum SharedContent {
         return Piece(digest: ContentDigest(of: octets), octets: octets)
     }
 
-    /// How many octets the piece at `index` has.
+    /// How many bytes the piece at `index` has.
     package static func length(of index: Int, in length: Int64) -> Int64 {
         min(Int64(SharedEntity.pieceLength), length - Int64(index) * Int64(SharedEntity.pieceLength))
     }

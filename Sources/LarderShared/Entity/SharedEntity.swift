@@ -7,7 +7,7 @@ package struct SharedEntity: Sendable, Equatable {
     package enum Content: Sendable, Equatable {
         /// In the entity itself.
         case inline([UInt8])
-        /// In pieces of `pieceLength` octets, the last of which may be shorter.
+        /// In pieces of `pieceLength` bytes, the last of which may be shorter.
         case pieces([ContentDigest], length: Int64)
         /// The same for so many pieces that their digests are in pieces themselves: those of `listLength` in each, of
         /// fewer in the last.
@@ -21,7 +21,7 @@ package struct SharedEntity: Sendable, Equatable {
         }
     }
 
-    /// Content of at most so many octets is in the entity.
+    /// Content of at most so many bytes is in the entity.
     package static let inlineLimit = 4 << 10
     package static let pieceLength = 256 << 10
     /// The digests of more pieces than that are in lists.
@@ -39,7 +39,7 @@ package struct SharedEntity: Sendable, Equatable {
     /// The groups it belongs to, at `origin`.
     package let groups: [String]
     package let origin: String
-    /// Whether the content is not the whole representation.
+    /// True if the content is not the whole representation.
     package let isPart: Bool
     package let content: Content
 
@@ -64,7 +64,7 @@ package struct SharedEntity: Sendable, Equatable {
     }
 }
 
-/// Sealed entities as octets, and back. Octets that sealing did not produce give nil: a miss.
+/// Sealed entities as bytes, and back. Bytes that sealing did not produce give nil: a miss.
 package struct EntityCoding: Sendable {
     private static let version: UInt8 = 1
     private let namespace: String
@@ -112,7 +112,7 @@ package struct EntityCoding: Sendable {
         for digest in digests { out.append(run: digest.bytes) }
     }
 
-    /// Opens octets that were found under `key`.
+    /// Opens bytes that were found under `key`.
     package func decode(_ octets: [UInt8], under key: SharedKey) -> Opened? {
         guard octets.count > Seal.length else { return nil }
         let plain = Array(octets.dropLast(Seal.length))
@@ -139,7 +139,7 @@ package struct EntityCoding: Sendable {
         return Opened(entity: entity, generations: EntityGenerations(url: generation, scopes: scopes))
     }
 
-    /// The octets under the seal: the place and the entity, so that a seal is valid in no other place.
+    /// The bytes under the seal: the place and the entity, so that a seal is valid in no other place.
     private func sealed(_ plain: [UInt8], under key: SharedKey) -> [UInt8] {
         var out = OctetWriter(room: plain.count + key.url.count + 128)
         out.append(run: namespace)
@@ -193,7 +193,7 @@ extension OctetReader {
 }
 
 extension ContentDigest {
-    /// Takes 32 octets; nil for any other number.
+    /// Takes 32 bytes; nil for any other number.
     init?(_ octets: [UInt8]) {
         guard let digest = octets.withUnsafeBytes({ ContentDigest($0) }) else { return nil }
         self = digest

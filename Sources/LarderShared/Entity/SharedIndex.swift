@@ -4,7 +4,7 @@ import LarderStores
 /// The variants of a URL as they lie under one key: a revision, by which a change is compared and set, and sealed
 /// entities, the newest first.
 package struct SharedIndex: Sendable, Equatable {
-    /// Random octets, new in each version of the index; empty where there is none.
+    /// Random bytes, new in each version of the index; empty where there is none.
     package let revision: [UInt8]
     package let entries: [[UInt8]]
 
@@ -20,7 +20,7 @@ package struct SharedIndex: Sendable, Equatable {
         self.entries = entries
     }
 
-    /// Reads the stored octets. An index that does not decode has no entries, and its revision lets it be replaced.
+    /// Reads the stored bytes. An index that does not decode has no entries, and its revision lets it be replaced.
     package init(_ octets: [UInt8]) {
         revision = Array(octets.prefix(SharedIndex.revisionLength))
         var reader = OctetReader(Array(octets.dropFirst(SharedIndex.revisionLength)))

@@ -17,14 +17,14 @@ package struct Command: Sendable, Equatable {
         self.init(words.map { Array($0.utf8) }, key: key.map { Array(words[$0].utf8) })
     }
 
-    /// The octets that are sent (RESP2).
+    /// The bytes that are sent (RESP2).
     package var octets: [UInt8] {
         var out: [UInt8] = []
         append(to: &out)
         return out
     }
 
-    /// Appends the octets that are sent.
+    /// Appends the bytes that are sent.
     package func append(to out: inout [UInt8]) {
         let all = words.flatMap { $0 }
         let lengths = words.map(\.count)

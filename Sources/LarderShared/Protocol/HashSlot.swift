@@ -6,7 +6,7 @@ package enum HashSlot {
 
     package static func slot(of key: [UInt8]) -> Int { Int(checksum(hashed(key)) & 0x3FFF) }
 
-    /// The octets between the first `{` and the first `}` after it, unless there are none.
+    /// The bytes between the first `{` and the first `}` after it, unless there are none.
     private static func hashed(_ key: [UInt8]) -> ArraySlice<UInt8> {
         guard let open = key.firstIndex(of: UInt8(ascii: "{")) else { return key[...] }
         let behind = key[key.index(after: open)...]
@@ -20,7 +20,7 @@ package enum HashSlot {
         }
     }
 
-    /// The checksum of each octet.
+    /// The checksum of each byte.
     private static let table: [UInt16] = (0..<256).map { octet in
         (0..<8).reduce(UInt16(octet) << 8) { sum, _ in sum & 0x8000 == 0 ? sum << 1 : (sum << 1) ^ 0x1021 }
     }

@@ -9,7 +9,7 @@ package enum Reply: Sendable, Equatable {
     case array([Reply])
     case refusal(Refusal)
 
-    /// The octets of a string; nil for everything else.
+    /// The bytes of a string; nil for everything else.
     package var octets: [UInt8]? { if case .bulk(let octets) = self { octets } else { nil } }
 
     package var elements: [Reply]? { if case .array(let elements) = self { elements } else { nil } }

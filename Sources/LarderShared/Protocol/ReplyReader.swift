@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import CHiredis
 
-/// Turns received octets into replies, with hiredis's reader. Belongs to one connection.
+/// Turns received bytes into replies, with hiredis's reader. Belongs to one connection.
 ///
-/// The reader would take whatever memory a reply announces. So it is given no more octets than `limits` has for a reply
+/// The reader would take whatever memory a reply announces. So it is given no more bytes than `limits` has for a reply
 /// that is incomplete, and makes no array of more elements.
 package final class ReplyReader {
     package struct Limits: Sendable {
-        /// Octets of a reply that has not come completely, and of all strings in one reply.
+        /// Bytes of a reply that has not come completely, and of all strings in one reply.
         package var octets = 1 << 20
         /// Elements of a reply in all its arrays.
         package var elements = 65_536
@@ -20,7 +20,7 @@ package final class ReplyReader {
         }
     }
 
-    /// The octets are not RESP2, or a reply is longer than the limits.
+    /// The bytes are not RESP2, or a reply is longer than the limits.
     package struct Malformed: Error, Equatable, Sendable {
         package let reason: String
     }
@@ -49,7 +49,7 @@ package final class ReplyReader {
         functions.deallocate()
     }
 
-    /// Takes octets and returns the replies that are complete with them. After an error every call fails.
+    /// Takes bytes and returns the replies that are complete with them. After an error every call fails.
     package func read(_ octets: UnsafeRawBufferPointer) throws(Malformed) -> [Reply] {
         if let failure { throw failure }
         var replies: [Reply] = []

@@ -20,10 +20,10 @@ package struct SharedOutbox: Sendable {
 
     package var isEmpty: Bool { items.isEmpty }
 
-    /// Whether an invalidation of that URL is under way.
+    /// True if an invalidation of that URL is under way.
     package func contains(_ key: SharedKey) -> Bool { !keys.isEmpty && keys[key.forAll] != nil }
 
-    /// Whether an invalidation of that scope is under way.
+    /// True if an invalidation of that scope is under way.
     package func contains(_ scope: SharedScope) -> Bool { items.contains { $0.subject.scope?.0 == scope } }
 
     /// Adds an invalidation. When there are too many, for an engine that is away, one of everything takes the place of

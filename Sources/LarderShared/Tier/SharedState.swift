@@ -49,7 +49,7 @@ package final class SharedState: Sendable {
 
     package func lostLog() { heardAt.store(.min, ordering: .releasing) }
 
-    /// Whether this process knows of all invalidations but the last second's.
+    /// True if this process knows of all invalidations but the last second's.
     package func followsLog(at now: Int64) -> Bool {
         let heard = heardAt.load(ordering: .acquiring)
         return heard != .min && now <= heard.advanced(by: SharedState.patience)

@@ -7,7 +7,7 @@ import LarderStores
 extension SharedTier {
     /// So many pieces are asked for, or written, together.
     private static let batch = 4
-    /// How many octets of content there are in memory at a time, at most.
+    /// How many bytes of content there are in memory at a time, at most.
     package static let octetsAtOnce = 2 * batch * SharedEntity.pieceLength
 
     // MARK: Reading
@@ -81,7 +81,7 @@ extension SharedTier {
     /// How long each piece that has come gives to the next ones: 33 MB/s.
     private static let pieceTime = Duration.milliseconds(8)
 
-    /// Whether the origin is not the better choice by now: the client waits for all of the content, and each batch may
+    /// True if the origin is not the better choice by now: the client waits for all of the content, and each batch may
     /// come just in time for itself.
     ///
     /// - Parameter pieces: how many have come.
@@ -96,7 +96,7 @@ extension SharedTier {
 
     // MARK: Writing
 
-    /// Writes content as `next` gives it, which is asked for so many octets from an offset on; nil when it has none, or
+    /// Writes content as `next` gives it, which is asked for so many bytes from an offset on; nil when it has none, or
     /// the engine takes none.
     package func write(
         contentOf length: Int64, _ next: (_ offset: Int64, _ count: Int) async -> [UInt8]?

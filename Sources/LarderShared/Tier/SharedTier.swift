@@ -258,7 +258,7 @@ package final class SharedTier {
         return false
     }
 
-    /// Whether an entry makes room: the same variant, and entries that do not verify or are of another generation.
+    /// True if an entry makes room: the same variant, and entries that do not verify or are of another generation.
     private func isReplaced(
         _ entry: [UInt8], by entity: SharedEntity, _ generations: EntityGenerations, _ key: SharedKey
     ) -> Bool {
@@ -266,7 +266,7 @@ package final class SharedTier {
         return other.entity.variant == entity.variant || other.generations.url != generations.url
     }
 
-    /// Whether another daemon has written a better entity for the same requests: a newer one, or the whole of which
+    /// True if another daemon has written a better entity for the same requests: a newer one, or the whole of which
     /// `entity` is a part.
     private func isOutdone(
         _ entity: SharedEntity, _ generations: EntityGenerations, by index: SharedIndex, _ key: SharedKey

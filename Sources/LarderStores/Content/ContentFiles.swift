@@ -21,7 +21,7 @@ final class ContentFiles: Sendable {
     let directory: StoreDirectory
     /// Held while a file is renamed and while one is deleted, so that neither overtakes the other.
     private let claims = Monitor<[StoredDigest: Claim]>([:])
-    /// Octets in files that no committed row refers to yet.
+    /// Bytes in files that no committed row refers to yet.
     private let spooled = Atomic<Int64>(0)
     private let serial = Atomic<UInt64>(0)
 
@@ -163,7 +163,7 @@ final class ContentFiles: Sendable {
         "\(prefix)\(getpid())-\(serial.add(1, ordering: .relaxed).newValue)"
     }
 
-    /// Whether `nextName` could have made the name for a file.
+    /// True if `nextName` could have made the name for a file.
     private static func isSpoolName(_ name: String) -> Bool {
         let parts = name.split(separator: "-", omittingEmptySubsequences: false)
         return parts.count == 2 && parts.allSatisfy { !$0.isEmpty && $0.allSatisfy { ("0"..."9").contains($0) } }

@@ -62,7 +62,7 @@ final class Directory: Sendable {
         return fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status : nil
     }
 
-    /// The octets of a file; 0 if there is none.
+    /// The bytes of a file; 0 if there is none.
     func length(of name: String) -> Int64 { status(of: name).map { Int64($0.st_size) } ?? 0 }
 
     /// Opens a file. New files are accessible to their owner alone.
@@ -111,7 +111,7 @@ final class Directory: Sendable {
 
     // MARK: Small files
 
-    /// The octets of a file owned by this user and no longer than `limit`; nil if there is no such file.
+    /// The bytes of a file owned by this user and no longer than `limit`; nil if there is no such file.
     ///
     /// - Parameter isPrivate: whether it counts only if no other user may read it.
     func octets(of name: String, limit: Int, isPrivate: Bool = false) throws(DiskFailure) -> [UInt8]? {
@@ -148,7 +148,7 @@ final class Directory: Sendable {
     }
 }
 
-/// The octets of a file; 0 if there is none.
+/// The bytes of a file; 0 if there is none.
 func fileLength(_ path: String) -> Int64 {
     var status = stat()
     return lstat(path, &status) == 0 ? Int64(status.st_size) : 0

@@ -9,7 +9,7 @@ struct DiskFailure: Error, Hashable, Sendable {
     /// The last failure of this thread.
     static func last(_ operation: String) -> DiskFailure { DiskFailure(errno: Glibc.errno, operation: operation) }
 
-    /// Whether other files would fail as well: the disk is full, missing, or not writable. A single file that may not
+    /// True if other files would fail as well: the disk is full, missing, or not writable. A single file that may not
     /// grow (EFBIG) says nothing about others.
     var concernsTheDisk: Bool {
         switch errno {

@@ -50,7 +50,7 @@ final class SegmentFiles: Sendable {
     /// Closes all files: there may be others by now.
     func closeAll() { opened.withLock { $0 = [:] } }
 
-    /// The octets of content as they are on disk, not verified; nil if they are not there.
+    /// The bytes of content as they are on disk, not verified; nil if they are not there.
     func read(_ place: SegmentPlace) throws(DiskFailure) -> ContentChunk? {
         var file = opened.withLock { $0[place.segment] }
         if file == nil {
@@ -80,10 +80,10 @@ final class SegmentFiles: Sendable {
         }
     }
 
-    /// Whether a read of a place has failed; it is told once.
+    /// True if a read of a place has failed; it is told once.
     func takeUnread(_ place: SegmentPlace) -> Bool { unread.withLock { $0.remove(place) != nil } }
 
-    /// Whether the name of a segment still leads to this file.
+    /// True if the name of a segment still leads to this file.
     func isNamed(_ file: SegmentFile) -> Bool {
         guard let status = try? folder().status(of: file.name) else { return false }
         return Directory.Identity(status) == file.identity
@@ -118,7 +118,7 @@ final class SegmentFile: Sendable {
 
     deinit { close(descriptor) }
 
-    /// The length of the file, and the octets it takes on disk; zeros if they are unknown.
+    /// The length of the file, and the bytes it takes on disk; zeros if they are unknown.
     var size: (length: Int64, allocated: Int64) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return (0, 0) }

@@ -4,14 +4,14 @@
 struct SegmentPlace: Hashable, Sendable {
     /// Content begins at multiples of this, so that all that it takes can be given back.
     static let alignment: Int64 = 4 << 10
-    /// Octets; `cache.inlineLimit` is at most this.
+    /// Bytes; `cache.inlineLimit` is at most this.
     static let longest: Int64 = 1 << 20
     static let segments: ClosedRange<Int64> = 1...1 << 40
     static let offsets: ClosedRange<Int64> = 0...1 << 40
 
     let segment: Int64
     let offset: Int64
-    /// The octets of the content.
+    /// The bytes of the content.
     let length: Int64
 
     /// Nil for numbers that are never written: nothing is given back by them.
@@ -24,10 +24,10 @@ struct SegmentPlace: Hashable, Sendable {
         self.length = length
     }
 
-    /// The octets that it takes on disk.
+    /// The bytes that it takes on disk.
     var room: Int64 { Self.room(for: length) }
 
-    /// - Parameter length: of content, or of less than 2⁶² octets.
+    /// - Parameter length: of content, or of less than 2⁶² bytes.
     static func room(for length: Int64) -> Int64 { (length + alignment - 1) / alignment * alignment }
 }
 
@@ -50,7 +50,7 @@ struct SegmentGap: Hashable, Sendable {
         return gaps
     }
 
-    /// The gaps between places, which are in their order, in a segment of `length` octets.
+    /// The gaps between places, which are in their order, in a segment of `length` bytes.
     static func between(_ places: [SegmentPlace], in segment: Int64, length: Int64) -> [SegmentGap] {
         var gaps: [SegmentGap] = []
         var end: Int64 = 0
@@ -66,7 +66,7 @@ struct SegmentGap: Hashable, Sendable {
 /// How much of each segment is in use, and so what is to be given back. It decides; `SegmentWriter` performs.
 struct SegmentTable {
     struct Segment {
-        /// The octets that rows refer to.
+        /// The bytes that rows refer to.
         var used: Int64 = 0
         /// The length of the file.
         var length: Int64 = 0
@@ -75,14 +75,14 @@ struct SegmentTable {
     private(set) var segments: [Int64: Segment] = [:]
     /// The one that is appended to, which stays while it is empty.
     var current: Int64?
-    /// Whether holes give room back. Otherwise whole segments do, once nothing is in them.
+    /// True if holes give room back. Otherwise whole segments do, once nothing is in them.
     var canPunch = true
 
     init() {}
 
     init(_ segments: [Int64: Segment]) { self.segments = segments }
 
-    /// The octets on disk.
+    /// The bytes on disk.
     var occupied: Int64 {
         segments.values.reduce(0) { $0.adding(saturating: canPunch ? $1.used : max($1.used, $1.length)) }
     }

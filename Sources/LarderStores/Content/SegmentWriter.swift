@@ -6,7 +6,7 @@ import LarderIO
 /// Appends content to segments, and gives back what is freed. Belongs to the writing thread.
 ///
 /// Content is written before the transaction is committed whose row refers to it. Nothing is ever written twice to the
-/// same place, so that a reader with an old row gets the octets that were meant, or zeros, which have another digest.
+/// same place, so that a reader with an old row gets the bytes that were meant, or zeros, which have another digest.
 final class SegmentWriter {
     private let files: SegmentFiles
     private let canPunch: Bool
@@ -20,7 +20,7 @@ final class SegmentWriter {
     /// Segments that take more room than rows account for.
     private var toSweep: [Int64] = []
 
-    /// Octets: more than a file system needs to know where a segment's parts are.
+    /// Bytes: more than a file system needs to know where a segment's parts are.
     private static let slack: Int64 = 256 << 10
 
     /// - Parameter canPunch: false for tests without holes.
@@ -30,13 +30,13 @@ final class SegmentWriter {
         table.canPunch = canPunch
     }
 
-    /// The octets on disk.
+    /// The bytes on disk.
     var occupied: Int64 { table.occupied }
 
-    /// Whether content may be appended: without holes, a single content would keep the room of many.
+    /// True if content may be appended: without holes, a single content would keep the room of many.
     var isUsable: Bool { table.canPunch }
 
-    /// Whether content cannot be relied upon where it is, as a read has failed there.
+    /// True if content cannot be relied upon where it is, as a read has failed there.
     func isUnread(_ place: SegmentPlace) -> Bool { files.takeUnread(place) }
 
     // MARK: Starting

@@ -58,7 +58,7 @@ func writeAll(
     }
 }
 
-/// Reads exactly `count` octets; nil if the file ends before them.
+/// Reads exactly `count` bytes; nil if the file ends before them.
 ///
 /// A read that fails says nothing about what is there: another may succeed.
 func readChunk(

@@ -80,7 +80,7 @@ final class StoreDirectory: Sendable {
         }
     }
 
-    /// The octets of a file of `count` octets that only this user may read; created by `make` if it is missing, and
+    /// The bytes of a file of `count` bytes that only this user may read; created by `make` if it is missing, and
     /// again if it is deleted while the store is open.
     func keep(_ name: String, count: Int, _ make: () -> [UInt8]) throws(DiskFailure) -> [UInt8] {
         let directory = try open()
@@ -119,7 +119,7 @@ final class StoreDirectory: Sendable {
         }
     }
 
-    /// Whether the directory has its tag. Refuses one with files that Larder would mistake for its own.
+    /// True if the directory has its tag. Refuses one with files that Larder would mistake for its own.
     private static func isTagged(_ directory: Directory) throws -> Bool {
         if let tag = try directory.octets(of: tagName, limit: 1024) {
             let text = String(decoding: tag, as: UTF8.self)

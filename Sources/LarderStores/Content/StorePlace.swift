@@ -28,7 +28,7 @@ package enum StorePlace {
                 + "there yet (cache.path), as \(path)/larder.")
     }
 
-    /// Whether a name is one that Larder makes, or that directories without any content of their own have. Hidden files
+    /// True if a name is one that Larder makes, or that directories without any content of their own have. Hidden files
     /// are nobody's content: the home of a user for Larder alone may have some.
     private static func isExpected(_ name: String) -> Bool {
         name.hasPrefix("larder") || name.hasPrefix(".") || name.hasPrefix(ContentFiles.discardedPrefix)

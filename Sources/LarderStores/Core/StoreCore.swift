@@ -77,7 +77,7 @@ final class StoreCore: Sendable {
     var state: StoreStatistics.State { health.withLock { $0.state } }
     var generation: Int { health.withLock { $0.generation } }
 
-    /// Whether `state` is closed, without a lock: every request checks it.
+    /// True if `state` is closed, without a lock: every request checks it.
     var isClosed: Bool { closed.load(ordering: .relaxed) }
 
     func set(_ state: StoreStatistics.State) {
@@ -87,7 +87,7 @@ final class StoreCore: Sendable {
         }
     }
 
-    /// Whether the store is about to close, and long work should end.
+    /// True if the store is about to close, and long work should end.
     var isClosing: Bool { health.withLock { $0.isClosing } }
 
     /// False if it has begun before.

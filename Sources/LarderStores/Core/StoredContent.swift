@@ -12,7 +12,7 @@ package final class StoredContent: ContentReader {
         case nothing
     }
 
-    /// In octets.
+    /// In bytes.
     package let length: Int64
     private let digest: StoredDigest
     private let source: Source
@@ -20,7 +20,7 @@ package final class StoredContent: ContentReader {
     /// The block that was verified last, for readers that read less than a block at a time.
     private let last = Monitor<(block: Int, chunk: ContentChunk)?>(nil)
 
-    /// Reads at multiples of this, of this many octets, are not copied.
+    /// Reads at multiples of this, of this many bytes, are not copied.
     package static let blockLength = BlockDigests.blockLength
     /// Content up to this length is verified as a whole when it is first opened.
     static let examinedLength = 1 << 20
@@ -32,7 +32,7 @@ package final class StoredContent: ContentReader {
         source = chunk.map { .chunk($0) } ?? .nothing
     }
 
-    /// Takes ownership of the descriptor of a file that has `length` octets.
+    /// Takes ownership of the descriptor of a file that has `length` bytes.
     init(descriptor: Int32, length: Int64, blocks: BlockDigests, digest: StoredDigest, core: StoreCore) {
         self.length = length
         self.digest = digest
@@ -44,7 +44,7 @@ package final class StoredContent: ContentReader {
         if case .file(let descriptor, _) = source { close(descriptor) }
     }
 
-    /// At least one and up to `count` octets beginning at `offset`; nil at the end, or if they are lost, in which case
+    /// At least one and up to `count` bytes beginning at `offset`; nil at the end, or if they are lost, in which case
     /// the content must not be passed off as complete.
     package func read(at offset: Int64, count: Int) async throws(StoreUnavailable) -> ContentChunk? {
         guard offset >= 0, offset < length, count > 0 else { return nil }

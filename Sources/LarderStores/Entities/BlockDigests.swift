@@ -2,7 +2,7 @@
 
 /// The digests of the parts of a file, so that each can be checked as it is read, without reading the rest.
 struct BlockDigests: Sendable {
-    /// In octets; the last block may be shorter.
+    /// In bytes; the last block may be shorter.
     static let blockLength = 256 << 10
 
     /// The digests, concatenated.
@@ -47,7 +47,7 @@ struct BlockDigests: Sendable {
     }
 }
 
-/// Digests content as it arrives, each octet once. Belongs to one thread at a time.
+/// Digests content as it arrives, each byte once. Belongs to one thread at a time.
 final class ContentHashing {
     private let block: StoredHashing
     private var inBlock = 0

@@ -4,14 +4,14 @@ import LarderIO
 
 /// A SHA-256.
 package struct ContentDigest: Hashable, Sendable {
-    /// The octets, eight at a time, big-endian.
+    /// The bytes, eight at a time, big-endian.
     ///
-    /// No SIMD type: those of more than 16 octets have an alignment that the frames of asynchronous functions do not
+    /// No SIMD type: those of more than 16 bytes have an alignment that the frames of asynchronous functions do not
     /// keep, which destroys the memory of their task (Swift 6.3, without optimisation).
     private struct Words: Hashable {
         var first: UInt64 = 0, second: UInt64 = 0, third: UInt64 = 0, fourth: UInt64 = 0
 
-        /// Between numbers and big-endian octets, either way.
+        /// Between numbers and big-endia bytes, either way.
         var asOctets: Words {
             Words(
                 first: first.bigEndian, second: second.bigEndian, third: third.bigEndian, fourth: fourth.bigEndian)
@@ -20,7 +20,7 @@ package struct ContentDigest: Hashable, Sendable {
 
     private let words: Words
 
-    /// Takes 32 octets; nil for any other number.
+    /// Takes 32 bytes; nil for any other number.
     package init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count == Self.length else { return nil }
         func word(_ index: Int) -> UInt64 {
@@ -29,7 +29,7 @@ package struct ContentDigest: Hashable, Sendable {
         words = Words(first: word(0), second: word(1), third: word(2), fourth: word(3))
     }
 
-    /// The octets that hexadecimal digits in lower case stand for, no more than those of a digest; nil for anything else.
+    /// The bytes that hexadecimal digits in lower case stand for, no more than those of a digest; nil for anything else.
     static func octets(hexadecimal text: some StringProtocol) -> [UInt8]? {
         let digits = Array(text.utf8)
         guard digits.count <= length * 2, digits.count.isMultiple(of: 2) else { return nil }
@@ -62,12 +62,12 @@ package struct ContentDigest: Hashable, Sendable {
 
     static let length = 32
 
-    /// The first eight octets, as a number.
+    /// The first eight bytes, as a number.
     package var prefix: UInt64 { words.first }
 
     package var bytes: [UInt8] { withBytes { Array($0) } }
 
-    /// Calls `body` with the octets.
+    /// Calls `body` with the bytes.
     func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         withUnsafeBytes(of: words.asOctets, body)
     }
@@ -120,7 +120,7 @@ package struct ContentDigest: Hashable, Sendable {
 
     private init(words: Words) { self.words = words }
 
-    /// Takes the octets as they lie in memory.
+    /// Takes the bytes as they lie in memory.
     private init(octets: Words) { words = octets.asOctets }
 
     /// Looked up once, as finding an algorithm by name costs more than hashing a kilobyte.

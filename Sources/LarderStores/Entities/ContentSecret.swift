@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 import COpenSSL
 
-/// The octets that only this store knows and that its digests of content depend on.
+/// The bytes that only this store knows and that its digests of content depend on.
 ///
 /// Content with equal digests is taken for equal without a comparison, so nobody who sends content may be able to make
 /// two of one digest. Poly1305 is a universal hash: without its key, any two contents of up to 256 KiB have a chance of
 /// less than 2⁻⁸⁸ (RFC 8439 §4), whoever chooses them, and it takes a seventh of SHA-256's time. It is no more than
 /// that: who sees what it makes can compute the key. So what it makes is digested once more, with another key, into
-/// octets that say nothing and may be shown.
+/// bytes that say nothing and may be shown.
 struct ContentSecret: Hashable, Sendable {
     /// 32 for Poly1305, 32 for what conceals its result.
     static let length = 64
 
     let octets: [UInt8]
 
-    /// Nil for any other number of octets.
+    /// Nil for any other number of bytes.
     init?(_ octets: [UInt8]) {
         guard octets.count == Self.length else { return nil }
         self.octets = octets
     }
 
-    /// A new one; nil where the system has no random octets, or OpenSSL no Poly1305: digests are SHA-256 then.
+    /// A new one; nil where the system has no random bytes, or OpenSSL no Poly1305: digests are SHA-256 then.
     static func make() -> ContentSecret? {
         var octets = [UInt8](repeating: 0, count: length)
         guard KeyedHashing.isPossible, RAND_bytes(&octets, Int32(octets.count)) == 1 else { return nil }
@@ -34,7 +34,7 @@ struct ContentKey: Hashable, Sendable {
     /// Content in rows up to this one was stored under another secret, which was lost.
     let since: Int64
 
-    /// Whether the digest of content in a row can no longer be checked.
+    /// True if the digest of content in a row can no longer be checked.
     func hasLost(_ digest: StoredDigest, row: Int64) -> Bool {
         // Rows with impossible numbers were stored under neither.
         if case .keyed = digest { row > 0 && row <= since } else { false }
@@ -60,7 +60,7 @@ final class KeyedHashing {
 
     func update(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count > 0 else { return }
-        // Holds: fails for no octets, and for nothing else.
+        // Holds: fails for no bytes, and for nothing else.
         precondition(
             EVP_MAC_update(context, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count) == 1,
             "OpenSSL's Poly1305 fails")

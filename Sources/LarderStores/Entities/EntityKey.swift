@@ -4,7 +4,7 @@
 package struct EntityKey: Hashable, Sendable {
     /// The four parts in the order of `init`, in UTF-8, separated by NUL.
     package let bytes: [UInt8]
-    /// The first eight octets of the SHA-256 of `bytes`, big-endian. Two keys may share it; compare `bytes`.
+    /// The first eight bytes of the SHA-256 of `bytes`, big-endian. Two keys may share it; compare `bytes`.
     package let hash: UInt64
 
     package var service: String { part(0) }

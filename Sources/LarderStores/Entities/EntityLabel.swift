@@ -3,7 +3,7 @@
 /// A property that several entities share and are found by: a URL in many partitions, a group. Two labels may share a
 /// hash, so operations by label also check the entities' keys.
 package struct EntityLabel: Hashable, Sendable {
-    /// The first eight octets of the SHA-256 of the label.
+    /// The first eight bytes of the SHA-256 of the label.
     package let hash: UInt64
 
     /// Entities of one service, stage and URL in partitions.

@@ -37,7 +37,7 @@ package struct EntityRecord: Sendable {
 package struct EntityHistory: Sendable, Equatable {
     /// How many versions are kept beside the entity.
     package var limit: Int
-    /// Whether the entity itself becomes one.
+    /// True if the entity itself becomes one.
     package var isVersion: Bool
 
     package init(limit: Int = 0, isVersion: Bool = true) {
@@ -45,7 +45,7 @@ package struct EntityHistory: Sendable, Equatable {
         self.isVersion = isVersion
     }
 
-    /// Whether the entity is kept when it is superseded.
+    /// True if the entity is kept when it is superseded.
     var isKept: Bool { limit > 0 && isVersion }
 }
 
@@ -72,7 +72,7 @@ package enum RemovalReason: String, Sendable {
 /// The content of an entity, and its place.
 package struct ContentReference: Sendable {
     package enum Location: Sendable {
-        /// The octets themselves; they have been verified against the digest.
+        /// The bytes themselves; they have been verified against the digest.
         case inline(ContentChunk)
         /// A file, read through `openContent`, which verifies each block as it is read.
         case file
@@ -81,7 +81,7 @@ package struct ContentReference: Sendable {
     }
 
     package var digest: StoredDigest
-    /// In octets.
+    /// In bytes.
     package var length: Int64
     package var location: Location
 
@@ -100,13 +100,13 @@ package struct EntityListing: Sendable {
     package var row: Int64
     package var key: EntityKey
     package var variant: [UInt8]
-    /// The octets of the content.
+    /// The bytes of the content.
     package var length: Int64
     package var requestTime: Timestamp
     package var responseTime: Timestamp
     package var storedAt: Timestamp
     package var expires: Timestamp?
-    /// Whether eviction will skip the key once, because it has been read since eviction last examined it.
+    /// True if eviction will skip the key once, because it has been read since eviction last examined it.
     package var isRecentlyUsed: Bool
 }
 
@@ -132,7 +132,7 @@ package struct EntityMatch: Sendable {
         self.predicate = predicate
     }
 
-    /// Whether an entity under `key` matches, as far as its key says.
+    /// True if an entity under `key` matches, as far as its key says.
     package func accepts(_ key: EntityKey) -> Bool {
         (service == nil || service == key.service)
             && (partition == nil || partition == key.partition)
@@ -141,7 +141,7 @@ package struct EntityMatch: Sendable {
             && (predicate?(key) ?? true)
     }
 
-    /// Whether both certainly match the same entities.
+    /// True if both certainly match the same entities.
     func isSame(as other: EntityMatch) -> Bool {
         predicate == nil && other.predicate == nil && service == other.service && partition == other.partition
             && stage == other.stage && urlPrefix == other.urlPrefix && label == other.label

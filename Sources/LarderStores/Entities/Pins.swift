@@ -6,7 +6,7 @@ import Synchronization
 final class PinnedKeys: Sendable {
     private struct State {
         var hashes: Set<UInt64> = []
-        /// Whether some of them were evicted since the keys last changed, as nothing else was left.
+        /// True if some of them were evicted since the keys last changed, as nothing else was left.
         var isYielding = false
     }
 
@@ -36,7 +36,7 @@ final class PinnedKeys: Sendable {
         }
     }
 
-    /// Whether this is the first time since the keys changed.
+    /// True if this is the first time since the keys changed.
     func beginYielding() -> Bool {
         state.withLock { state in
             defer { state.isYielding = true }
@@ -71,6 +71,6 @@ final class PinChange: Sendable {
 package struct PinListing: Sendable {
     package var key: EntityKey
     package var variants: Int
-    /// The octets of their content.
+    /// The bytes of their content.
     package var bytes: Int64
 }

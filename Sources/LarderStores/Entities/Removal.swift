@@ -22,7 +22,7 @@ final class Removal: @unchecked Sendable {
     let reason: RemovalReason
     /// The parts of the store that a wide removal empties; nil for others.
     private(set) var areas: Set<EntityArea>?
-    /// Whether the writer has it: operations accepted now may be beyond it.
+    /// True if the writer has it: operations accepted now may be beyond it.
     var isTaken = false
     /// The last row that was written before; `Int64.max` until it begins.
     let lastID = Atomic<Int64>(.max)

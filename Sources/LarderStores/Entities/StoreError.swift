@@ -103,7 +103,7 @@ package struct StoreStatistics: Sendable {
     package var configuredLimit: Int64
     /// Operations that are accepted and not yet committed.
     package var pendingOperations: Int
-    /// Octets of content in memory that wait to be written.
+    /// Bytes of content in memory that wait to be written.
     package var pendingBytes: Int
     package var evictions: Int
     package var droppedWrites: Int

@@ -5,7 +5,7 @@ package import LarderHTTP
 package struct StoreSettings: Sendable {
     /// The directory of the store. It is created if it is missing, and belongs to one process at a time.
     package var path: String
-    /// The most octets that the whole directory may occupy. At least `smallestDiskLimit`.
+    /// The most bytes that the whole directory may occupy. At least `smallestDiskLimit`.
     package var diskLimit: Int64
     /// Content up to this length is stored in the database or in segments, longer content in a file of its own.
     package var inlineLimit: Int
@@ -15,9 +15,9 @@ package struct StoreSettings: Sendable {
     package var readers: Int
     /// How long the first of a group of writes waits for others.
     package var commitInterval: Duration
-    /// A group of this many octets is committed without waiting.
+    /// A group of this many bytes is committed without waiting.
     package var commitBytes: Int
-    /// The most octets of content that may wait in memory to be written; content beyond is not stored.
+    /// The most bytes of content that may wait in memory to be written; content beyond is not stored.
     package var queueLimit: Int
     /// How many reads may wait; reads beyond are misses.
     package var readQueueLimit: Int
@@ -40,7 +40,7 @@ package struct StoreSettings: Sendable {
     /// Content up to this length that is in no file is stored for each entity by itself, other content once for all that
     /// have it.
     static let ownLimit: Int64 = 8 << 10
-    /// Whether the file system's holes are used; lets tests do without.
+    /// True if the file system's holes are used; lets tests do without.
     var punchesHoles = true
 
     package static let smallestDiskLimit: Int64 = 4 << 20
@@ -63,9 +63,9 @@ package struct StoreSettings: Sendable {
 
     /// How much room is kept free below the limit, so that it is not exceeded between two slices of eviction.
     static func reserve(below limit: Int64) -> Int64 { limit / 32 }
-    /// The length in octets at which the log is checkpointed.
+    /// The length in bytes at which the log is checkpointed.
     static func checkpointBytes(below limit: Int64) -> Int64 { min(max(limit / 32, 256 << 10), 64 << 20) }
-    /// The length in octets at which another segment is begun.
+    /// The length in bytes at which another segment is begun.
     static func segmentBytes(below limit: Int64) -> Int64 { min(max(limit / 64, 256 << 10), 64 << 20) }
     /// `commitBytes`, or less where the limit is small.
     var groupBytes: Int { Int(min(Int64(commitBytes), max(diskLimit / 64, 64 << 10))) }

@@ -8,7 +8,7 @@ package enum StoredDigest: Hashable, Sendable {
     /// As earlier versions had it for all content; for new content only where OpenSSL offers nothing faster.
     case sha256(ContentDigest)
 
-    /// Takes the octets of either kind, which differ in their number; nil for any other number.
+    /// Takes the bytes of either kind, which differ in their number; nil for any other number.
     package init?(_ bytes: UnsafeRawBufferPointer) {
         if let digest = KeyedDigest(bytes) {
             self = .keyed(digest)
@@ -19,14 +19,14 @@ package enum StoredDigest: Hashable, Sendable {
         }
     }
 
-    /// Takes hexadecimal digits in lower case, two for each octet; nil for anything else.
+    /// Takes hexadecimal digits in lower case, two for each byte; nil for anything else.
     init?(hexadecimal text: some StringProtocol) {
         guard let octets = ContentDigest.octets(hexadecimal: text) else { return nil }
         guard let digest = octets.withUnsafeBytes({ StoredDigest($0) }) else { return nil }
         self = digest
     }
 
-    /// The first eight octets, as a number.
+    /// The first eight bytes, as a number.
     package var prefix: UInt64 {
         switch self {
         case .keyed(let digest): digest.first
@@ -36,7 +36,7 @@ package enum StoredDigest: Hashable, Sendable {
 
     package var bytes: [UInt8] { withBytes { Array($0) } }
 
-    /// Calls `body` with the octets.
+    /// Calls `body` with the bytes.
     func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         switch self {
         case .keyed(let digest): digest.withBytes(body)
@@ -52,7 +52,7 @@ package enum StoredDigest: Hashable, Sendable {
         }
     }
 
-    /// Two digits in lower case for each octet.
+    /// Two digits in lower case for each byte.
     package var hexadecimal: String { bytes.hexadecimal }
 }
 
@@ -64,7 +64,7 @@ extension StoredDigest: CustomStringConvertible {
 package struct KeyedDigest: Hashable, Sendable {
     static let length = 16
 
-    /// The octets, eight at a time, big-endian.
+    /// The bytes, eight at a time, big-endian.
     let first, second: UInt64
 
     init(first: UInt64, second: UInt64) {
@@ -72,7 +72,7 @@ package struct KeyedDigest: Hashable, Sendable {
         self.second = second
     }
 
-    /// Takes 16 octets; nil for any other number.
+    /// Takes 16 bytes; nil for any other number.
     init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count == Self.length else { return nil }
         first = UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self))

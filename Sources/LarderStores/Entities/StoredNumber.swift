@@ -22,6 +22,6 @@ enum StoredNumber {
     static let rows: ClosedRange<Int64> = 1...1 << 62
     /// The entities that share content.
     static let users: ClosedRange<Int64> = 1...1 << 40
-    /// The octets of content.
+    /// The bytes of content.
     static let lengths: ClosedRange<Int64> = 0...1 << 50
 }

@@ -26,9 +26,9 @@ final class Operation: @unchecked Sendable {
     let key: EntityKey
     var change: Change
     var progress: Progress
-    /// The octets of content that it has in memory.
+    /// The bytes of content that it has in memory.
     var cost: Int
-    /// Whether it writes content that is in its file.
+    /// True if it writes content that is in its file.
     var isInFile = false
     /// Hidden, while it was being committed, by an operation on many entities that was accepted after it.
     var isHidden = false
@@ -50,7 +50,7 @@ final class Operation: @unchecked Sendable {
         }
     }
 
-    /// Whether it is to be committed in any case: what supersedes it for `reason` makes a version of what it writes, or
+    /// True if it is to be committed in any case: what supersedes it for `reason` makes a version of what it writes, or
     /// leaves versions that it wipes.
     func stays(because reason: RemovalReason) -> Bool {
         // Others could be committed after what supersedes them.

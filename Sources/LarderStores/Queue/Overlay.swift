@@ -11,7 +11,7 @@ struct Overlay: Sendable {
 
     var isEmpty: Bool { operations.isEmpty && hiddenThrough.isEmpty && removals.isEmpty }
 
-    /// Whether the rows in the database do not matter.
+    /// True if the rows in the database do not matter.
     var hidesRows: Bool {
         hiddenThrough.contains(.max)
             || operations.contains { if case .remove(variant: nil, _, _) = $0 { true } else { false } }

@@ -16,7 +16,7 @@ final class QueueStripes: @unchecked Sendable {
         var items: Deque<WriteQueue.Queued> = []
         /// Visible operations.
         var pending = PendingOperations()
-        /// Whether there is something that the writing thread waits for.
+        /// True if there is something that the writing thread waits for.
         var wakesWriter = false
     }
 
@@ -42,11 +42,11 @@ final class QueueStripes: @unchecked Sendable {
         /// The callers that wait until certain removals have ended.
         var settlements: [Settlement] = []
         var isHurried = false
-        /// Whether a group was taken since the last turn of the removals.
+        /// True if a group was taken since the last turn of the removals.
         var isRemovalsTurn = false
         var isClosing = false
         var isClosed = false
-        /// Whether there is something that the writing thread waits for.
+        /// True if there is something that the writing thread waits for.
         var wakesWriter = false
 
         fileprivate init(_ stripes: UnsafeMutablePointer<Stripe>) { self.stripes = stripes }

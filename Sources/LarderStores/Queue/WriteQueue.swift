@@ -15,7 +15,7 @@ final class WriteQueue: Sendable {
     struct Batch {
         /// Operations are `committing`, so that they no longer change.
         var items: [Item] = []
-        /// The octets it will add to the database, roughly.
+        /// The bytes it will add to the database, roughly.
         var bytes = 0
         /// Content of writes that were dropped when their files were complete.
         var unwanted: [ContentReference] = []
@@ -46,10 +46,10 @@ final class WriteQueue: Sendable {
     let labels: KeyIndex
     let commitInterval: Int64
     let groupBytes: Int
-    /// Octets of the queued items, and the time of the first of them, 0 for none.
+    /// Bytes of the queued items, and the time of the first of them, 0 for none.
     let queuedBytes = Atomic<Int>(0)
     let firstArrival = Atomic<Int64>(0)
-    /// Octets of content in memory, of operations and of writers that are not finished.
+    /// Bytes of content in memory, of operations and of writers that are not finished.
     private let heldBytes = Atomic<Int>(0)
     private let heldLimit: Int
     /// `acceptsWrites` and not `isRefusing` of the terms.
@@ -71,7 +71,7 @@ final class WriteQueue: Sendable {
 
     var heldOctets: Int { heldBytes.load(ordering: .relaxed) }
 
-    /// Reserves memory for octets until they are written; false if there are too many.
+    /// Reserves memory for bytes until they are written; false if there are too many.
     func hold(_ count: Int) -> Bool {
         if heldBytes.add(count, ordering: .relaxed).newValue <= heldLimit { return true }
         heldBytes.subtract(count, ordering: .relaxed)
@@ -84,7 +84,7 @@ final class WriteQueue: Sendable {
 
     // MARK: Accepting
 
-    /// Whether writes are accepted at the moment, without a lock; `accept` decides.
+    /// True if writes are accepted at the moment, without a lock; `accept` decides.
     var acceptsWrites: Bool { isWritable.load(ordering: .relaxed) }
 
     var pendingOperations: Int { stripes.withAll { $0.pendingCount } }
@@ -271,7 +271,7 @@ final class WriteQueue: Sendable {
         }
     }
 
-    /// Whether the last operation removes what another removal would, and so does for both. While nothing can be written,
+    /// True if the last operation removes what another removal would, and so does for both. While nothing can be written,
     /// each response that cannot be stored removes what it was to replace.
     private func merge(_ removal: Operation, in stripe: inout QueueStripes.Stripe) -> Bool {
         guard let last = last(of: removal.key, removal.variant, in: stripe), last.progress == .queued,

@@ -76,7 +76,7 @@ final class Connection {
     /// How many rows the last insertion, update or deletion touched.
     var changes: Int { Int(sqlite3_changes64(handle)) }
 
-    /// Whether nothing can be written, for whatever reason.
+    /// True if nothing can be written, for whatever reason.
     var isReadOnly: Bool { sqlite3_db_readonly(handle, "main") != 0 }
 
     var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
@@ -125,7 +125,7 @@ struct Statement: ~Copyable {
         }
     }
 
-    /// Makes the statement ready to run again. Parameters keep their values, except octets bound in place.
+    /// Makes the statement ready to run again. Parameters keep their values, except bytes bound in place.
     func reset() { sqlite3_reset(handle) }
 
     /// Runs to the end, and makes ready to run again.
@@ -154,7 +154,7 @@ struct Statement: ~Copyable {
         _ = text.withUTF8 { csqlite_bind_text_copy(handle, index, $0.baseAddress, UInt64($0.count)) }
     }
 
-    /// Binds octets without copying them: they must stay until the statement has been reset.
+    /// Binds bytes without copying them: they must stay until the statement has been reset.
     func bindInPlace(_ index: Int32, _ bytes: UnsafeRawBufferPointer) {
         csqlite_bind_in_place(handle, index, bytes.baseAddress, UInt64(bytes.count))
     }
@@ -173,9 +173,9 @@ struct Statement: ~Copyable {
 
     func bytes(_ column: Int32) -> [UInt8] { withBytes(column) { Array($0) } }
 
-    /// Calls `body` with the octets, which are gone with the next step.
+    /// Calls `body` with the bytes, which are gone with the next step.
     func withBytes<Result>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        // The pointer first: asking for it is what makes SQLite fetch the octets.
+        // The pointer first: asking for it is what makes SQLite fetch the bytes.
         let start = sqlite3_column_blob(handle, column)
         return body(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column))))
     }

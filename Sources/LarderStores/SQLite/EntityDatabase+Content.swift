@@ -4,7 +4,7 @@ import LarderHTTP
 /// Rows of content. Entities with equal content share one, unless it is so short that finding it costs more than a row:
 /// each digest that can be found is a change of some other page of the index.
 extension EntityDatabase {
-    /// Whether a row refers to the file of this digest.
+    /// True if a row refers to the file of this digest.
     func hasContentFile(_ digest: StoredDigest) throws(SQLiteFailure) -> Bool {
         guard let found = try findContent(digest) else { return false }
         return found.isSame && found.isFile
@@ -24,7 +24,7 @@ extension EntityDatabase {
         var users: Int64?
         var isFile: Bool
         var place: SegmentPlace?
-        /// Whether it has the whole requested digest, not only its first octets.
+        /// True if it has the whole requested digest, not only its first bytes.
         var isSame = true
     }
 
@@ -200,7 +200,7 @@ struct ContentSegments {
 }
 
 extension EntityDatabase {
-    /// The octets that the content of each segment takes, as far as rows tell.
+    /// The bytes that the content of each segment takes, as far as rows tell.
     func usedSegments() throws(SQLiteFailure) -> [Int64: Int64] {
         let (room, longest) = (SegmentPlace.alignment, SegmentPlace.longest)
         let statement = try connection.prepare(

@@ -5,7 +5,7 @@ extension ContentKey {
     struct Finding {
         /// Nil where OpenSSL cannot use one.
         var key: ContentKey?
-        /// Whether there was another one, for content that is there.
+        /// True if there was another one, for content that is there.
         var isLost = false
     }
 

@@ -10,7 +10,7 @@ extension EntityDatabase {
         var isEmpty: Bool { entities.isEmpty && contents.isEmpty }
     }
 
-    /// - Parameter limit: the most octets that a file can have.
+    /// - Parameter limit: the most bytes that a file can have.
     func impossibleRows(longerThan limit: Int64) throws(SQLiteFailure) -> ImpossibleRows {
         let last = StoredNumber.rows.upperBound
         let entities = try numbers(

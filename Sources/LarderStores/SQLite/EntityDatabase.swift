@@ -9,7 +9,7 @@ final class EntityDatabase {
     struct Effects {
         var entries = 0
         var evictions = 0
-        /// Octets of files that rows refer to.
+        /// Bytes of files that rows refer to.
         var fileBytes: Int64 = 0
         /// Keys without rows now, by hash.
         var lostKeys: [UInt64] = []
@@ -44,9 +44,9 @@ final class EntityDatabase {
     let contents: ContentStatements
     let segments: ContentSegments?
     let versions: VersionStatements
-    /// Whether the secret was lost that content had been stored under.
+    /// True if the secret was lost that content had been stored under.
     let hasLostKey: Bool
-    /// Whether there may be superseded entities; without any, nothing is done about them.
+    /// True if there may be superseded entities; without any, nothing is done about them.
     var mayHaveVersions: Bool
 
     private let begin, commit, rollback: Statement

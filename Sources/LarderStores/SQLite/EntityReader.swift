@@ -28,9 +28,9 @@ final class EntityReader {
         var unread: DiskFailure?
     }
 
-    /// Octets; a longer column is damaged, and is not read into memory.
+    /// Bytes; a longer column is damaged, and is not read into memory.
     private static let longestRun = 4 << 20
-    /// Octets; those of a file of half a terabyte.
+    /// Bytes; those of a file of half a terabyte.
     private static let longestBlocks = 64 << 20
     private static let mostVersions = 4096
 
@@ -243,7 +243,7 @@ final class EntityReader {
         found.rows = rows
     }
 
-    /// Whether content is where it was: its place becomes a hole after its row is gone, not before.
+    /// True if content is where it was: its place becomes a hole after its row is gone, not before.
     private func isStill(_ digest: StoredDigest, at place: SegmentPlace) throws(SQLiteFailure) -> Bool {
         content.bind(1, hash: digest.prefix)
         defer { content.reset() }
@@ -251,7 +251,7 @@ final class EntityReader {
         return content.integer(4) == place.segment && content.integer(5) == place.offset
     }
 
-    /// Whether octets have the digest; they have not where the store has no secret to tell.
+    /// True if bytes have the digest; they have not where the store has no secret to tell.
     private func matches(_ octets: UnsafeRawBufferPointer, _ digest: StoredDigest) -> Bool {
         switch digest {
         case .keyed(let digest): keyed.map { $0.digest(of: octets) == digest } ?? false

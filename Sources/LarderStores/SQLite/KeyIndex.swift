@@ -18,7 +18,7 @@ final class KeyIndex: Sendable {
         shards = (0..<64).map { _ in Monitor(HashTable(seed: seed)) }
     }
 
-    /// Whether every stored key is here; before that `mayContain` answers true to everything.
+    /// True if every stored key is here; before that `mayContain` answers true to everything.
     var isLoaded: Bool {
         get { loaded.load(ordering: .acquiring) }
         set { loaded.store(newValue, ordering: .releasing) }
@@ -77,7 +77,7 @@ final class KeyIndex: Sendable {
     private func shard(_ hash: UInt64) -> Monitor<HashTable> { shards[Int(hash >> 58)] }
 }
 
-/// A set of 64-bit hashes, each with one bit of its own, in eight octets per place.
+/// A set of 64-bit hashes, each with one bit of its own, in eight bytes per place.
 ///
 /// The lowest bit of a hash is given up for the mark, so that two hashes that differ in nothing else are one.
 struct HashTable {

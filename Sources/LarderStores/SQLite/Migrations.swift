@@ -114,8 +114,8 @@ struct Migration {
 ///   digest begins, finds it, and `users` counts them. Short content belongs to one, and has its `id` there instead. Either
 ///   `octets`, or `segment` and `place`, the number of a file in `segments/` and the offset in it, or, for a file named
 ///   by its digest, `blocks`: the digests of its parts of 256 KiB. `digest` is `BlockDigests.address`. Digests
-///   are of 16 octets, made with the secret in `contentKey`, or, stored by earlier versions, SHA-256: both the digest
-///   and its blocks'. Even earlier versions used the SHA-256 of all octets for files, too, which makes no difference to
+///   are of 16 bytes, made with the secret in `contentKey`, or, stored by earlier versions, SHA-256: both the digest
+///   and its blocks'. Even earlier versions used the SHA-256 of all bytes for files, too, which makes no difference to
 ///   readers.
 /// - `contentKey`: one row. `secret` is a `ContentSecret`; content in rows up to `since` was stored under another one,
 ///   which was lost; `seal` guards both.

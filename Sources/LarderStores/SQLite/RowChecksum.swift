@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import LarderHTTP
 
-/// Protects a row against damage: eight octets of the SHA-256 of its contents, so that neither an altered head nor
+/// Protects a row against damage: eight bytes of the SHA-256 of its contents, so that neither an altered head nor
 /// content of another row is mistaken for the written one.
 struct RowChecksum {
     let requestTime: Timestamp

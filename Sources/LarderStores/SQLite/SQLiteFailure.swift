@@ -61,7 +61,7 @@ struct SQLiteFailure: Error, Sendable {
 }
 
 extension SQLiteFailure {
-    /// Whether the file can only be set aside.
+    /// True if the file can only be set aside.
     var isDamage: Bool { kind == .corrupt || kind == .schema }
 }
 

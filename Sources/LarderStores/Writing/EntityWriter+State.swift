@@ -20,21 +20,21 @@ extension EntityWriter {
         var phase = Phase.gathering
         /// The length of the appended content.
         var length: Int64 = 0
-        /// The content in memory, in order: all of it, or the part after the octets in the file.
+        /// The content in memory, in order: all of it, or the part after the bytes in the file.
         var chunks: [ContentChunk] = []
         /// How many of `chunks` are being written now.
         var writing = 0
-        /// The octets in the file.
+        /// The bytes in the file.
         var written: Int64 = 0
         var file: SpoolFile?
         /// Created and used by the one job that is scheduled.
         var hashing: ContentHashing?
         var isScheduled = false
-        /// Whether what was there before stays, although it could not be stored.
+        /// True if what was there before stays, although it could not be stored.
         var isUnwanted = false
         /// The operation that can run when the file is complete.
         var operation: Operation?
-        /// Octets in memory that are counted against the limit of the queue.
+        /// Bytes in memory that are counted against the limit of the queue.
         var held = 0
 
         /// From now on nothing is stored, and what was appended can be read. Returns the operation that waited for it.
@@ -57,7 +57,7 @@ extension EntityWriter {
             }
         }
 
-        /// Whether content in memory goes to the file. Complete content does, stored or not, as slow readers may need it
+        /// True if content in memory goes to the file. Complete content does, stored or not, as slow readers may need it
         /// for long; content without room on disk does not.
         var isWriting: Bool {
             switch phase {
@@ -66,7 +66,7 @@ extension EntityWriter {
             }
         }
 
-        /// Whether more content may be appended.
+        /// True if more content may be appended.
         var isOpen: Bool {
             switch phase {
             case .gathering, .spooling: operation == nil

@@ -85,13 +85,13 @@ package final class EntityWriter: ContentReader {
     /// Declares the content complete.
     ///
     /// - Parameters:
-    ///   - content: the same octets in other pieces, which are retained anyway.
+    ///   - content: the same bytes in other pieces, which are retained anyway.
     ///   - head: instead of the one at the beginning.
     package func finish(sharing content: [ContentChunk], head: [UInt8]? = nil) -> Bool {
         commit(head: head, length: expectedLength, sharing: content)
     }
 
-    /// Declares that no more content follows, with fewer octets than expected: `head` says so.
+    /// Declares that no more content follows, with fewer bytes than expected: `head` says so.
     package func finishCut(head: [UInt8]) -> Bool { commit(head: head, length: nil, isCut: true) }
 
     /// - Parameter length: the required length, if it is known.
@@ -211,7 +211,7 @@ package final class EntityWriter: ContentReader {
 
     // MARK: Spooling
 
-    /// Whether a job must be started: each writer has at most one.
+    /// True if a job must be started: each writer has at most one.
     private func needsJob(_ state: inout State) -> Bool {
         guard case .spooling = state.phase, !state.isScheduled else { return false }
         state.isScheduled = true
@@ -338,7 +338,7 @@ package final class EntityWriter: ContentReader {
 
     // MARK: Reading back
 
-    /// Up to `count` octets from `offset` on; nil if there are none yet, or the write was cancelled.
+    /// Up to `count` bytes from `offset` on; nil if there are none yet, or the write was cancelled.
     package func read(at offset: Int64, count: Int) async -> ContentChunk? {
         let (chunk, file, limit): (ContentChunk?, SpoolFile?, Int64) = lock.withLock { state in
             guard offset >= 0, offset < state.length, count > 0 else { return (nil, nil, 0) }

@@ -12,7 +12,7 @@ package enum EntityWriterState: Hashable, Sendable {
         case tooLarge
         /// Not of the length announced at the beginning.
         case wrongLength
-        /// Too many octets wait to be written.
+        /// Too many bytes wait to be written.
         case queueFull
         /// The store is degraded or closed.
         case unavailable

@@ -108,7 +108,7 @@ extension StoreWriter {
         throw .corrupt("the file is shorter than it says")
     }
 
-    /// SQLite treats a file as read-only when the system says so, or when a damaged octet of its header does.
+    /// SQLite treats a file as read-only when the system says so, or when a damaged byte of its header does.
     private func checkMayBeWritten(_ connection: Connection) throws(SQLiteFailure) {
         guard connection.isReadOnly, (try? createFile()) != nil else { return }
         throw .corrupt("its header says that it may only be read")
@@ -126,7 +126,7 @@ extension StoreWriter {
         }
     }
 
-    /// Whether a directory, a pipe or a socket is in the database's place, which every attempt to open it would fail at.
+    /// True if a directory, a pipe or a socket is in the database's place, which every attempt to open it would fail at.
     private var isDisplaced: Bool {
         guard let status = try? core.files.directory.open().status(of: StoreDirectory.databaseName) else {
             return false

@@ -10,7 +10,7 @@ extension StoreWriter {
     private static let longestEviction: Int64 = 4_000_000
     private static let vacuumSlice: Int64 = 256
 
-    /// Octets on disk that cannot be reused: pages in use, the log at its longest, files.
+    /// Bytes on disk that cannot be reused: pages in use, the log at its longest, files.
     private func occupied(_ database: EntityDatabase) throws(SQLiteFailure) -> Int64 {
         let pages = try database.pages()
         return ((pages.all - pages.free) * Schema.pageSize).adding(saturating: besidePages)

@@ -12,7 +12,7 @@ final class StoreWriter {
     let segments: SegmentWriter
     /// Nil while there is none that can be used.
     var database: EntityDatabase?
-    /// Whether its contents have been counted, and are complete as far as that can be checked.
+    /// True if its contents have been counted, and are complete as far as that can be checked.
     var isExamined = false
     /// Removals of many entities in progress.
     var removals: [Removal] = []
@@ -23,7 +23,7 @@ final class StoreWriter {
     /// The connection's limit on the log.
     var loggedBytes: Int64 = 0
     private var marksWrittenAt = monotonicNow()
-    /// Octets in databases that were set aside.
+    /// Bytes in databases that were set aside.
     var setAsideBytes: Int64 = 0
     /// Marks that were taken from the index and are not written yet.
     private var marks: ArraySlice<UInt64> = []

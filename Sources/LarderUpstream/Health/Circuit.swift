@@ -25,7 +25,7 @@ struct Circuit: Equatable {
         /// The subjects whose failures count once each.
         var subjects: Set<Int> = []
 
-        /// Whether they are enough. For an origin that cannot be reached, as few as in `limits` suffice, however fast
+        /// True if they are enough. For an origin that cannot be reached, as few as in `limits` suffice, however fast
         /// they come. Failures with an answer, or that might have had one, also have to continue for a while, without
         /// any other answer: a burst of them is typical of a gateway in front of many origins, or of a restart.
         func isEnough(now: Int64, _ limits: BreakerLimits) -> Bool {
@@ -47,14 +47,14 @@ struct Circuit: Equatable {
 
     private(set) var state = State.closed(Run())
     private var lastProbe = 0
-    /// Whether it opened because the origin could not be reached.
+    /// True if it opened because the origin could not be reached.
     private var isForWantOfReach = false
     /// Requests that were sent before their time. If one is answered, the circuit closes; their failure is no news.
     private var early = ProbeTurns()
     /// Likewise those that wait for their clients, who may take any time.
     private var uploads = ProbeTurns()
 
-    /// Whether there is nothing to remember.
+    /// True if there is nothing to remember.
     var isPristine: Bool { state == .closed(Run()) }
     var isClosed: Bool { if case .closed = state { true } else { false } }
 

@@ -43,7 +43,7 @@ struct NetworkHealth {
         return circuit.answered()
     }
 
-    /// Whether a host may be asked although none can be reached. With `isTaken`, it is asked after a true.
+    /// True if a host may be asked although none can be reached. With `isTaken`, it is asked after a true.
     mutating func isProbeDue(_ host: Int, _ asker: ProbeTurns.Asker, now: Int64, isTaken: Bool) -> Bool {
         guard var own = known[host] else {
             let turn = ProbeTurns.Asker(place: host, client: asker.client)

@@ -34,13 +34,13 @@ struct OriginHealth {
         var resource: Int
         /// The path alone. Failures count once for each path: a client can make up any number of queries.
         var place: Int
-        /// Whether the request is for a service, so that its outcome counts for the service's other resources.
+        /// True if the request is for a service, so that its outcome counts for the service's other resources.
         var belongsToService: Bool
-        /// Whether the origin is asked in any case: its client asks for that, or it changes something.
+        /// True if the origin is asked in any case: its client asks for that, or it changes something.
         var bypassesBackoff: Bool
         /// Where its client is.
         var client: Int
-        /// Whether the client has yet to send content of it.
+        /// True if the client has yet to send content of it.
         var lacksContent: Bool
 
         init(
@@ -110,13 +110,13 @@ struct OriginHealth {
     private(set) var lastErrorAt: Int64?
     private(set) var lastAt: Int64 = 0
 
-    /// Whether there is nothing left to remember.
+    /// True if there is nothing left to remember.
     func isForgettable(now: Int64) -> Bool { circuit.isPristine && pauses.values.allSatisfy { $0.until <= now } }
 
     /// Until when the origin's pauses last, for all requests or some; nil when there is none.
     func pausedUntil(now: Int64) -> Int64? { pauses.values.map(\.until).filter { $0 > now }.max() }
 
-    /// Whether a pause applies to more than single resources.
+    /// True if a pause applies to more than single resources.
     func isPaused(now: Int64) -> Bool {
         pauses.contains { scope, pause in
             if case .resource = scope { false } else { pause.until > now }

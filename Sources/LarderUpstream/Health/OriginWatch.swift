@@ -15,7 +15,7 @@ package final class OriginWatch: Sendable {
         let parent: ParentAddress?
         /// A failure under one trust, or with one certificate of a client, says nothing about others.
         let tls: UpstreamTLS?
-        /// Whether its clients may connect to addresses of this machine. The state of an origin as such clients see it
+        /// True if its clients may connect to addresses of this machine. The state of an origin as such clients see it
         /// reveals something about this machine's network, and is not for the others.
         let reachesLoopback: Bool
 
@@ -84,7 +84,7 @@ package final class OriginWatch: Sendable {
         throw .held(hold, from: request.origin, last: lastError)
     }
 
-    /// Whether any origin has problems.
+    /// True if any origin has problems.
     package var hasTrouble: Bool { noted.load(ordering: .relaxed) > 0 }
 
     /// A final response has begun.
@@ -156,7 +156,7 @@ package final class OriginWatch: Sendable {
         }
     }
 
-    /// Whether the origin's circuit is not closed, or no origin can be reached.
+    /// True if the origin's circuit is not closed, or no origin can be reached.
     package func isOutOfReach(_ origin: Origin, parent: ParentAddress?, tls: UpstreamTLS? = nil) -> Bool {
         if isNetworkLost, !origin.isLoopback { return true }
         guard noted.load(ordering: .relaxed) > 0 else { return false }
@@ -166,7 +166,7 @@ package final class OriginWatch: Sendable {
         }
     }
 
-    /// Whether no origin can be reached at the moment.
+    /// True if no origin can be reached at the moment.
     package var isNetworkLost: Bool {
         isNetworkDoubtful.load(ordering: .relaxed) && network.withLock { $0.isLost }
     }
@@ -232,7 +232,7 @@ package final class OriginWatch: Sendable {
         change(request) { $0?.connected(probe: ticket.probe, now: now, limits: limits) }
     }
 
-    /// Whether a probe of an unreachable origin is due: `request`, or nil for any of Larder's own. With `isTaken`, the
+    /// True if a probe of an unreachable origin is due: `request`, or nil for any of Larder's own. With `isTaken`, the
     /// caller must send it after a true.
     package func isProbeDue(
         _ origin: Origin, parent: ParentAddress?, tls: UpstreamTLS? = nil, of request: UpstreamRequest? = nil,
@@ -350,7 +350,7 @@ extension OriginHealth.Ask {
 }
 
 extension Origin {
-    /// Whether it is on this machine, so that it says nothing about the network.
+    /// True if it is on this machine, so that it says nothing about the network.
     var isLoopback: Bool {
         host == "localhost" || host.hasSuffix(".localhost") || host.hasPrefix("127.") || host == "[::1]"
     }

@@ -13,9 +13,9 @@ struct ProbeTurns: Equatable {
         var place = 0
         /// Where the client is; 0 for Larder itself, which has one turn in an interval.
         var client = 0
-        /// Whether the request is sent before its time if possible.
+        /// True if the request is sent before its time if possible.
         var bypassesBackoff = false
-        /// Whether the client has yet to send some of its content, and with that decides how long it takes.
+        /// True if the client has yet to send some of its content, and with that decides how long it takes.
         var lacksContent = false
     }
 

@@ -12,9 +12,9 @@ package final class Lane: Sendable {
     package struct Options: Sendable {
         /// For people.
         package var name = ""
-        /// Whether all https hosts are intercepted.
+        /// True if all https hosts are intercepted.
         package var opensAll = true
-        /// Whether only stored responses are used, whatever their age.
+        /// True if only stored responses are used, whatever their age.
         package var isOffline = false
         /// Whether requests are recorded, or answered from a recording.
         package var recordingUse: RecordingUse?
@@ -49,16 +49,16 @@ package final class Lane: Sendable {
         state = Lock(LaneCounts(last: now))
     }
 
-    /// Whether its requests are recorded.
+    /// True if its requests are recorded.
     var records: Bool { if case .record = options.recordingUse { true } else { false } }
 
     package var counts: LaneCounts { state.withLock { $0 } }
 
-    /// Whether it has been closed: connections that were opened in it may still be there.
+    /// True if it has been closed: connections that were opened in it may still be there.
     var isOver: Bool { ended.load(ordering: .acquiring) }
     func end() { ended.store(true, ordering: .releasing) }
 
-    /// Whether some of its requests have not ended: a client gets its response before that is counted.
+    /// True if some of its requests have not ended: a client gets its response before that is counted.
     package var isBusy: Bool { active.load(ordering: .relaxed) > 0 }
 
     func requestBegan() { active.add(1, ordering: .relaxed) }
@@ -99,7 +99,7 @@ package struct LaneCounts: Sendable {
     private static let hostLimit = 64
 
     package private(set) var kinds: [LoopCounters.Kind: UInt64] = [:]
-    /// Octets of content sent to clients, and those of them not received from origins.
+    /// Bytes of content sent to clients, and those of them not received from origins.
     package private(set) var sent: UInt64 = 0
     package private(set) var saved: UInt64 = 0
     package private(set) var uncacheable: [String: Uncacheable] = [:]

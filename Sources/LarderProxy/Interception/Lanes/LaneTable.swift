@@ -76,11 +76,11 @@ package final class LaneTable: Sendable {
         }
     }
 
-    /// Whether credentials that cannot be read would name a lane if they were read less strictly: whoever sent them
+    /// True if credentials that cannot be read would name a lane if they were read less strictly: whoever sent them
     /// meant one.
     private static func mayName(in fields: Fields) -> Bool {
         let text = (fields[.proxyAuthorization] ?? "").utf8.filter { ASCII.isAlpha($0) || ASCII.isDigit($0) }
-        // The whole octets of base64 that `lane-` has at the beginning.
+        // The whole bytes of base64 that `lane-` has at the beginning.
         return String(decoding: text, as: UTF8.self).contains("bGFuZS")
     }
 }

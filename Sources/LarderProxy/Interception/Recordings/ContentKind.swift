@@ -2,7 +2,7 @@
 
 import LarderHTTP
 
-/// The kind of content, by its first octets and by its type, which is often a wrong one.
+/// The kind of content, by its first bytes and by its type, which is often a wrong one.
 enum ContentKind: Equatable {
     /// Text in UTF-16.
     enum Order {
@@ -52,7 +52,7 @@ enum ContentKind: Equatable {
 
     static func isGzip(_ content: [UInt8]) -> Bool { content.starts(with: [0x1F, 0x8B]) }
 
-    /// Whether the type is one of texts.
+    /// True if the type is one of texts.
     static func isText(_ media: MediaType?) -> Bool {
         guard let media else { return false }
         if media.type == "text" { return true }
@@ -61,12 +61,12 @@ enum ContentKind: Equatable {
             || subtype.hasSuffix("+json") || subtype.hasSuffix("+xml")
     }
 
-    /// Whether the type is one of pictures and sounds.
+    /// True if the type is one of pictures and sounds.
     private static func isMedium(_ media: MediaType?) -> Bool {
         ["image", "audio", "video", "font"].contains(media?.type ?? "")
     }
 
-    /// Whether JSON with names or texts in it seems to begin. A form may begin with such a mark too.
+    /// True if JSON with names or texts in it seems to begin. A form may begin with such a mark too.
     private static func isJSON(_ content: [UInt8]) -> Bool {
         let start = content.drop { $0 <= 0x20 && $0 != 0 || $0 == 0xEF || $0 == 0xBB || $0 == 0xBF }
         guard let first = start.first else { return false }
@@ -80,7 +80,7 @@ enum ContentKind: Equatable {
         }
     }
 
-    /// Whether what begins like JSON may be a form, since what separates parameters is outside of strings, or since it
+    /// True if what begins like JSON may be a form, since what separates parameters is outside of strings, or since it
     /// breaks off in one.
     private static func hasParameters(_ content: [UInt8]) -> Bool {
         var isInString = false
@@ -97,7 +97,7 @@ enum ContentKind: Equatable {
         return isInString
     }
 
-    /// The order of octets, by their mark, by JSON's first character, or by the type.
+    /// The order of bytes, by their mark, by JSON's first character, or by the type.
     private static func order(_ content: [UInt8], _ media: MediaType?) -> Order? {
         guard content.count >= 4 else { return nil }
         switch (content[0], content[1]) {

@@ -15,7 +15,7 @@ final class ExchangeRecorder {
     private var hasHead = false
     private var isFinished = false
     private var isTooLong = false
-    /// The octets of content so far, for which the recording has room.
+    /// The bytes of content so far, for which the recording has room.
     private var reserved = 0
 
     init(_ recording: Recording, _ draft: RecordedExchange, as key: RecordingKey) {

@@ -3,7 +3,7 @@
 import LarderHTTP
 
 /// The content of JSON's strings, decoded and written again. Unlike a parser, this takes whatever is between two
-/// quotation marks: escapes of scripts too, and others that JSON does not know for their second octet.
+/// quotation marks: escapes of scripts too, and others that JSON does not know for their second byte.
 enum JSONEscapes {
     static func decoded(_ octets: ArraySlice<UInt8>) -> [UInt8] {
         var decoded: [UInt8] = []

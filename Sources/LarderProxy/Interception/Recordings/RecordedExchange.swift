@@ -39,7 +39,7 @@ package struct RecordedExchange: Sendable, Equatable {
         RecordingKey(method: method, url: url, range: requestFields[.range], content: requestContent)
     }
 
-    /// Octets that count towards the limit of a recording.
+    /// Bytes that count towards the limit of a recording.
     package var size: Int {
         requestContent.count + content.count + url.utf8.count + requestFields.octetCount + fields.octetCount + 512
     }
@@ -52,7 +52,7 @@ package struct RecordedExchange: Sendable, Equatable {
     }
 }
 
-/// Identifies a request in a recording: method, URL, range and content, octet for octet.
+/// Identifies a request in a recording: method, URL, range and content, byte for byte.
 package struct RecordingKey: Hashable, Sendable {
     private let method: String
     private let url: String

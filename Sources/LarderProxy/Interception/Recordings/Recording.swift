@@ -16,7 +16,7 @@ package final class Recording: Sendable {
         var omitted = 0
     }
 
-    /// The most octets of a recording in memory, and of the content of one message.
+    /// The most bytes of a recording in memory, and of the content of one message.
     package static let limit = 256 << 20
     package static let contentLimit = 32 << 20
     /// The most JSON values of its archive: some 30,000 requests have as many, and they take 300 MB while they are read.
@@ -62,7 +62,7 @@ package final class Recording: Sendable {
         }
     }
 
-    /// Takes room for octets of an exchange under way, which are given back before it is added. False if there is none.
+    /// Takes room for bytes of an exchange under way, which are given back before it is added. False if there is none.
     func reserve(_ octets: Int) -> Bool { room?.take(octets) ?? true }
     func giveBack(_ octets: Int) { room?.giveBack(octets) }
 
@@ -85,7 +85,7 @@ package final class Recording: Sendable {
         }
     }
 
-    /// Whether the text is a valid name of a recording: it is also the name of a file.
+    /// True if the text is a valid name of a recording: it is also the name of a file.
     package static func isName(_ text: String) -> Bool {
         (1...80).contains(text.utf8.count) && text.utf8.first != UInt8(ascii: ".")
             && text.utf8.first != UInt8(ascii: "-")

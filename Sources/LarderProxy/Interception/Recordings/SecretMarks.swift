@@ -13,7 +13,7 @@ struct SecretMarks {
     }
 
     struct Mark {
-        /// The octets of the mark.
+        /// The bytes of the mark.
         let octets: Range<Int>
         /// How many of them are backslashes.
         fileprivate let backslashes: Int
@@ -66,7 +66,7 @@ struct SecretMarks {
         }
     }
 
-    /// The octet at that place, as scripts and HTML spell it too, and the place behind it.
+    /// The byte at that place, as scripts and HTML spell it too, and the place behind it.
     func octet(at place: Int) -> (octet: UInt8, end: Int)? {
         guard place < text.count else { return nil }
         switch text[place] {
@@ -159,7 +159,7 @@ struct SecretMarks {
         return place
     }
 
-    /// Where the value of a secret member ends whose first mark that is: behind its second, though there may be octets
+    /// Where the value of a secret member ends whose first mark that is: behind its second, though there may be bytes
     /// before that no string may contain; at the end of the line where the second seems to be that of another string.
     func valueEnd(behind mark: Mark) -> Int {
         var lineEnd: Int?

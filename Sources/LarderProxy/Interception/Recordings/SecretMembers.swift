@@ -43,7 +43,7 @@ struct SecretMembers {
     private let layers: SecretLayers
     private var redaction: Redaction
     private var position = 0
-    /// Where the octets begin that have not been searched for parameters yet.
+    /// Where the bytes begin that have not been searched for parameters yet.
     private var plainStart = 0
     /// How many brackets are open.
     private var nesting = 0

@@ -5,7 +5,7 @@ import LarderRules
 
 /// Finds parameters with a credential's name in queries, in forms, and in texts with URLs, and replaces their values.
 ///
-/// Each octet is looked at a few times, whatever the text is.
+/// Each byte is looked at a few times, whatever the text is.
 struct SecretParameters {
     /// Where parameters are, and where their values end.
     enum Place {
@@ -26,9 +26,9 @@ struct SecretParameters {
     private let layers: SecretLayers
     private let end: Int
     private var position: Int
-    /// Whether a parameter may begin behind an ampersand.
+    /// True if a parameter may begin behind an ampersand.
     private var isInside = false
-    /// Whether the position is in the path of a URL, where a parameter may begin behind a semicolon.
+    /// True if the position is in the path of a URL, where a parameter may begin behind a semicolon.
     private var isInPath = false
 
     /// Replaces the values of secret parameters in that range of the text, and leaves out user information in URLs.
@@ -85,7 +85,7 @@ struct SecretParameters {
         }
     }
 
-    /// The octet at that place as it is meant, and the place behind it: scripts and HTML spell queries in their own way.
+    /// The byte at that place as it is meant, and the place behind it: scripts and HTML spell queries in their own way.
     private func octet(at start: Int) -> (octet: UInt8, end: Int) {
         let octet = text[start]
         guard octet == UInt8(ascii: "&") || octet == UInt8(ascii: "\\"), place == .text,
@@ -94,7 +94,7 @@ struct SecretParameters {
         return (spelled.octet, spelled.end)
     }
 
-    /// Whether the slash at that place in a text begins a path: in quotes, in brackets, or among words.
+    /// True if the slash at that place in a text begins a path: in quotes, in brackets, or among words.
     private func beginsPath(_ start: Int) -> Bool {
         guard start > 0 else { return true }
         switch text[start - 1] {
@@ -119,7 +119,7 @@ struct SecretParameters {
         }
     }
 
-    /// Whether the parameter at the position is a session's, and the semicolon ends what may be a path:
+    /// True if the parameter at the position is a session's, and the semicolon ends what may be a path:
     /// `login.do;jsessionid=`.
     private func namesSession(behindSemicolon start: Int) -> Bool {
         guard start > 0, SecretParameters.isOfName(text[start - 1]) else { return false }
@@ -131,7 +131,7 @@ struct SecretParameters {
         ASCII.isAlpha(octet) || ASCII.isDigit(octet) || octet == UInt8(ascii: "-") || octet == UInt8(ascii: "_")
     }
 
-    /// Whether the number sign at that place begins the name of a private member in a script, not a fragment.
+    /// True if the number sign at that place begins the name of a private member in a script, not a fragment.
     private func isOfScript(_ octet: UInt8, at start: Int) -> Bool {
         guard place == .text, octet == UInt8(ascii: "#"), start > 0 else { return false }
         let before = text[start - 1]
@@ -182,7 +182,7 @@ struct SecretParameters {
         return octets.contains(UInt8(ascii: "%")) ? PercentText.octets(of: octets)[...] : octets
     }
 
-    /// Whether there are secrets in a value once it is decoded, however often it is coded.
+    /// True if there are secrets in a value once it is decoded, however often it is coded.
     private func hidesSecrets(_ value: ArraySlice<UInt8>) -> Bool {
         // Values in forms may be texts as they are; in URLs, what is not coded is seen anyway.
         let isText = place.isOfForms && value.contains(where: SecretParameters.isOfTexts)
@@ -245,7 +245,7 @@ struct SecretParameters {
         return start..<index
     }
 
-    /// Whether a parameter may begin behind that octet.
+    /// True if a parameter may begin behind that byte.
     private func begins(_ octet: UInt8) -> Bool {
         switch octet {
         case UInt8(ascii: "&"): true
@@ -255,7 +255,7 @@ struct SecretParameters {
         }
     }
 
-    /// Whether a line with that octet before its first equals sign is no form, but a URL or part of a script.
+    /// True if a line with that byte before its first equals sign is no form, but a URL or part of a script.
     private func endsName(_ octet: UInt8) -> Bool {
         guard place == .lines else { return false }
         switch octet {
@@ -266,7 +266,7 @@ struct SecretParameters {
         }
     }
 
-    /// Whether the value of a secret parameter ends before that octet: later than others, since a secret may contain
+    /// True if the value of a secret parameter ends before that byte: later than others, since a secret may contain
     /// what separates parameters elsewhere.
     private func ends(_ octet: UInt8) -> Bool {
         switch octet {
@@ -278,13 +278,13 @@ struct SecretParameters {
         }
     }
 
-    /// Whether that octet is in no URL.
+    /// True if that byte is in no URL.
     private func isOutside(_ octet: UInt8) -> Bool {
         guard place == .text || place == .lines else { return false }
         return octet <= 0x20 || octet == UInt8(ascii: "\"") || octet == UInt8(ascii: "<") || octet == UInt8(ascii: ">")
     }
 
-    /// Whether a text with that octet may have members or URLs in it.
+    /// True if a text with that byte may have members or URLs in it.
     private static func isOfTexts(_ octet: UInt8) -> Bool {
         switch octet {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"),

@@ -52,7 +52,7 @@ enum SecretParts {
         return nil
     }
 
-    /// The octets between two delimiters: fields, an empty line, content.
+    /// The bytes between two delimiters: fields, an empty line, content.
     private static func part(_ octets: ArraySlice<UInt8>, _ nesting: Int) -> [UInt8] {
         var fields: [ArraySlice<UInt8>] = []
         var start = octets.startIndex
@@ -117,7 +117,7 @@ enum SecretParts {
     /// The longest name that is read: a longer one may be any.
     private static let nameLimit = 256
 
-    /// Whether a disposition can be read so that its name is a credential's. Servers read backslashes, quotation marks
+    /// True if a disposition can be read so that its name is a credential's. Servers read backslashes, quotation marks
     /// that are not closed, control characters and repeated names in many ways, so this looks at all that may be a name,
     /// in a file's name too.
     private static func hasSecretName(_ value: ArraySlice<UInt8>) -> Bool {
@@ -147,7 +147,7 @@ enum SecretParts {
         return nil
     }
 
-    /// Whether a credential's name can be read at the beginning of a parameter's value: with a character set before it
+    /// True if a credential's name can be read at the beginning of a parameter's value: with a character set before it
     /// and percent-coded (RFC 8187), in quotation marks of both kinds, and in coded words (RFC 2047), which may be any.
     private static func canBeSecret(_ value: ArraySlice<UInt8>) -> Bool {
         let start = value.drop { $0 <= 0x20 }

@@ -85,11 +85,11 @@ package enum SecretText {
     }
 }
 
-/// Text of which some octets are replaced, from its beginning to its end. Without replacements nothing is copied.
+/// Text of which some bytes are replaced, from its beginning to its end. Without replacements nothing is copied.
 struct Redaction {
     private let text: [UInt8]
     private var clean: [UInt8] = []
-    /// The octets of the text before this are in `clean`, or replaced.
+    /// The bytes of the text before this are in `clean`, or replaced.
     private var copied = 0
     private(set) var isChanged = false
 
@@ -118,7 +118,7 @@ struct SecretLayers {
 
     /// How many layers of strings may still be decoded.
     private(set) var strings = SecretLayers.ofStrings
-    /// Whether parameters' values are decoded. Not in what has been: all of it is decoded together then.
+    /// True if parameters' values are decoded. Not in what has been: all of it is decoded together then.
     private(set) var readsPercent = true
 
     /// The layers in a string; nil if that is not to be decoded.

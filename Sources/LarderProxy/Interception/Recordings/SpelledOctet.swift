@@ -47,7 +47,7 @@ struct SpelledOctet {
         self.init(isHex ? number.dropFirst() : number, isHex: isHex, last: UInt8(ascii: ";"), isLastNeeded: false)
     }
 
-    /// The octet with that number: of leading zeros, no more are read than anybody writes.
+    /// The byte with that number: of leading zeros, no more are read than anybody writes.
     private init?(_ text: ArraySlice<UInt8>, isHex: Bool, least: Int = 1, last: UInt8? = nil, isLastNeeded: Bool = true)
     {
         var number = 0

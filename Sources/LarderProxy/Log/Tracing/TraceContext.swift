@@ -9,7 +9,7 @@ struct TraceContext: Sendable, Equatable {
     let trace: (high: UInt64, low: UInt64)
     /// The span's id; never 0.
     let span: UInt64
-    /// Whether the spans of the trace are recorded.
+    /// True if the spans of the trace are recorded.
     let isSampled: Bool
 
     static let parentField: FieldName = "traceparent"
