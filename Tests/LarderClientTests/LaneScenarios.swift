@@ -166,8 +166,10 @@ struct LaneScenarios {
         }
     }
 
-    /// The kernel names user 0 for a socket that was closed.
-    @Test func `a client that sends and leaves at once is not in the lane of root`() async throws {
+    /// The kernel names user 0 for a socket that was closed. As root, the client would be the lane's user while it holds
+    /// its socket: the next test has another user then.
+    @Test(.enabled(if: geteuid() != 0))
+    func `a client that sends and leaves at once is not in the lane of root`() async throws {
         try await Self.run { scenario in
             let lane = Self.open(scenario)
             let door = try await scenario.proxy.openDoor(of: lane, for: 0)
