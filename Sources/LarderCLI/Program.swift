@@ -13,7 +13,7 @@ package struct Program: AsyncParsableCommand {
         let given = CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? ""
         return isOwn && !given.isEmpty ? given : "larder"
     }()
-    /// Whether the program has services in Swift. The main thread writes it at the start, when there is no other.
+    /// True if the program has services in Swift. The main thread writes it at the start, before other threads exist.
     private nonisolated(unsafe) static var isOwn = false
 
     package static let configuration = CommandConfiguration(

@@ -27,7 +27,7 @@ package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
         try ContentDecoder(self, limit: limit)
     }
 
-    /// An encoder for content that arrives in parts. Levels are those of the coding's own library; values outside
+    /// An encoder for content that arrives in parts. `level` is a level of the coding's own library; values outside
     /// `levels` are clamped.
     package func encoder(level: Int? = nil) throws(CodingError) -> ContentEncoder {
         try ContentEncoder(self, level: level ?? library.defaultLevel)

@@ -2,7 +2,7 @@
 
 /// The content codings of a message, in the order in which they were applied (RFC 9110 §8.4).
 package struct ContentCodings: Hashable, Sendable {
-    /// Their names as they were sent; `identity` is none of them.
+    /// The names of the codings as they were sent, without `identity`.
     package private(set) var names: [String]
 
     /// - Parameter field: the value of `Content-Encoding`, if there is one.

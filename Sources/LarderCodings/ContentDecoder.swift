@@ -47,8 +47,8 @@ package final class ContentDecoder {
         return progress
     }
 
-    /// Declares that there are no more parts. Throws when the coding does not end here. No bytes at all are no content,
-    /// whatever coding the response to a redirect or a HEAD names.
+    /// Declares the end of the input. Throws if the coding does not end here. An empty input is no content, even if the
+    /// response to a redirect or a HEAD names a coding.
     package func finish() throws(CodingError) {
         if failure == nil, hasBegun, !engine.isAtEnd { failure = CodingError(coding, .truncated) }
         if let failure { throw failure }

@@ -21,7 +21,7 @@ final class ZstdDecoding: DecodingEngine {
     deinit { ZSTD_freeDStream(stream) }
 
     func step(_ input: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) -> CodingStep {
-        // Behind one frame another may follow (RFC 8878 §3.1); without more input there is nothing to ask for.
+        // Another frame may follow this one (RFC 8878 §3.1). Without more input, decoding is at its end.
         guard !isAtEnd || !input.isEmpty else { return CodingStep() }
         var source = ZSTD_inBuffer(src: input.baseAddress, size: input.count, pos: 0)
         var target = ZSTD_outBuffer(dst: room.baseAddress, size: room.count, pos: 0)

@@ -3,8 +3,8 @@
 import LarderCLI
 import LarderSettings
 
-/// A program that is the `larder` command with services of its own: the same commands, options and configuration
-/// files.
+/// A program that extends the `larder` command with its own services. It has the commands, options and configuration
+/// files of `larder`.
 ///
 ///     @main
 ///     struct Pantry: DaemonProgram {
@@ -12,7 +12,7 @@ import LarderSettings
 ///     }
 public protocol DaemonProgram {
     init()
-    /// The services that exist whatever a configuration file says.
+    /// The services that exist with any configuration file.
     var services: [any DaemonService] { get }
 }
 

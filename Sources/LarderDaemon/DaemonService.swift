@@ -17,17 +17,17 @@ public protocol DaemonService: Sendable {
     /// `configureTransformer` of `service`. Called at start and whenever the configuration is reloaded, but not by
     /// `invalidateConfiguration`: what has to outlast a reload (a `TokenRefresh`, say) is a property of your type.
     ///
-    /// Everything else has the defaults of a configuration file, not those of `Configuration()`: the origin's word
-    /// and heuristics for freshness (`expirationMode` is `heuristic`), and a day of `staleIfError`.
+    /// All other settings have the defaults of a configuration file instead of the defaults of `Configuration()`: the
+    /// origin's directives and heuristics for freshness (`expirationMode` is `heuristic`), and a day of `staleIfError`.
     ///
     /// Clients get the output of the last stage: bytes, text, `JSONValue`, or a type of your own that is
     /// `WireEncodable`. There is no standard transformer unless you add it, as in `$0.pipeline.add(.json)`.
     ///
-    /// Keep `service`: its resources are those that the daemon's clients are served from, so loads, observers and changes
-    /// of either count for both. To act on all of them later: `wipeResources`, `invalidateResources`,
-    /// `invalidateConfiguration` and `reloadAfterRecovery` affect the resources that the daemon serves. When this is
-    /// called again, earlier values of `service` stay valid for the same service. Overrides, wipes, invalidations and
-    /// requests may begin here already, without waiting for them: at the start the daemon performs them once it is there.
+    /// Keep `service`: the daemon's clients are served from its resources, so loads, observers and changes of your
+    /// program and of clients affect each other. To act on all resources later, use `wipeResources`,
+    /// `invalidateResources`, `invalidateConfiguration` and `reloadAfterRecovery`. When this is called again, earlier
+    /// values of `service` stay valid for the same service. Overrides, wipes, invalidations and requests may begin here
+    /// without being awaited: at the start the daemon performs them once it is ready.
     func configure(_ service: Service)
 }
 

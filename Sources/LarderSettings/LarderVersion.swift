@@ -4,7 +4,7 @@ import CBuild
 
 /// The version of Larder, and the build that is running.
 package enum LarderVersion {
-    /// As in the changelog (semantic versioning).
+    /// The version in the changelog (semantic versioning).
     package static let current = "0.1.0"
 
     /// The commit that a release was built from; nil in a development build.

@@ -29,9 +29,9 @@ package struct Settings: Sendable {
     package var access = Access()
     package var gateway = Gateway()
     package var forward = Forward()
-    /// Whether requests sent inbound identify the client (RFC 7239).
+    /// The identification of the client in requests sent inbound (RFC 7239).
     package var forwarded = Forwarded.none
-    /// Whether origins are asked, unless a service or a block has its own setting.
+    /// The offline mode, unless a service or a block has its own setting.
     package var offline = OfflineMode.off
     /// The codings in which stored content is offered, unless a block has its own setting.
     package var codings: [ServedCoding] = []
@@ -106,7 +106,7 @@ package struct Settings: Sendable {
     package struct Limits: Sendable {
         /// Client connections open at once, over all loops.
         package var connections = 10_000
-        /// Of these, open at once from one client's address; nil for half of them, or 100 if that is more.
+        /// Open connections from one client's address; nil for half of `connections`, or 100 if that is more.
         package var clientConnections: Int?
         /// Requests that wait for origins, and tunnels, at once from one client's address on the network; nil for half of
         /// `upstreamConnections`, or 16 if that is more.
@@ -215,7 +215,7 @@ package struct Settings: Sendable {
     package struct Access: Sendable {
         /// Clients beside those on a loopback address that are served.
         package var allow: [AddressRange] = []
-        /// The file with those who may use the proxy; nil where nobody is asked who it is.
+        /// The file with the users of the proxy; nil if users do not authenticate.
         package var users: String?
         /// The content of that file; filled in by `SettingsLoader`.
         package var userTable: UserTable?
@@ -224,7 +224,7 @@ package struct Settings: Sendable {
     }
 
     package struct Forward: Sendable {
-        /// True if requests in absolute-form may name any host, or only those of services.
+        /// True if requests in absolute-form may name any host; false if they may name hosts of services only.
         package var anyHost = true
     }
 
@@ -237,7 +237,7 @@ package struct Settings: Sendable {
 }
 
 extension Settings {
-    /// True if an IPv4 address has a listener of its own at `port`, to which `[::]` leaves IPv4 there.
+    /// True if a listener has an IPv4 address at `port`: a listener at `[::]` then leaves IPv4 to it.
     package func listensOnIPv4(port: UInt16) -> Bool {
         // The system's choices differ from one another.
         port != 0

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The engine that daemons share what they have stored through.
+/// The settings of the engine through which daemons share stored responses.
 package struct SharedCacheSettings: Sendable {
     /// Nil for none.
     package var url: EngineURL?
@@ -8,9 +8,9 @@ package struct SharedCacheSettings: Sendable {
     package var password: Secret?
     /// Separates teams that use one engine.
     package var namespace = "larder"
-    /// The secret that the daemons of a team have in common and nobody else has.
+    /// The secret that only the daemons of a team have.
     package var key: Secret?
-    /// For each question to the engine.
+    /// The time limit of each request to the engine.
     package var timeout = Duration.milliseconds(20)
     /// Longer content is not shared.
     package var maxObject = ByteCount.mebibytes(8)
@@ -21,7 +21,7 @@ package struct SharedCacheSettings: Sendable {
 
 /// The responses that are shared.
 package enum SharedCacheChoice: String, Sendable, CaseIterable {
-    /// Of URLs that no service claims.
+    /// URLs that no service claims.
     case unclaimed
     case services
     case all

@@ -13,7 +13,7 @@ public struct StubReply: Sendable {
     /// The error that the transport throws instead, if any.
     public var error: (any Error)?
 
-    /// A response with text as its content; its content type is that of `fields`, if any.
+    /// A response with text as its content; `fields` may contain its content type.
     public init(_ status: Status = 200, _ fields: Fields = Fields(), body: String = "") {
         self.status = status
         self.fields = fields

@@ -33,7 +33,7 @@ struct JQFrame: Equatable {
         return Int(exactly: length)
     }
 
-    /// True if `octets` are a complete frame.
+    /// True if `octets` is a complete frame.
     static func isWhole(_ octets: [UInt8]) -> Bool { length(octets).map { octets.count - headSize >= $0 } ?? false }
 
     init(_ kind: Kind, _ octets: [UInt8] = []) {

@@ -4,7 +4,7 @@ import CJq
 /// A compiled jq program in libjq.
 ///
 /// It belongs to one thread. libjq cannot be interrupted, has no limit on memory, and ends the process when one of its
-/// assertions fails; that is why it runs in processes of its own (`JQWorker`).
+/// assertions fails; that is why it runs in separate processes (`JQWorker`).
 final class JQInterpreter {
     /// An error, with libjq's message.
     struct Failure: Error { let message: String }

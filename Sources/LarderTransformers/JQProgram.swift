@@ -52,10 +52,10 @@ package final class JQProgram: Sendable {
     package static let memoryLimit = 1 << 30
     package static let usualTimeout: Duration = .seconds(10)
 
-    /// Where transformations with it run.
+    /// The threads that run transformations with this program.
     let threads: TransformerThreads
 
-    /// Its threads are as many, but a response that goes through several programs is on those of the first.
+    /// Limits concurrency, as a response that passes several programs runs on the threads of the first.
     private let slots = Slots(JQProgram.concurrency)
     private let idle = Lock<[Worker]>([])
 
@@ -80,7 +80,7 @@ package final class JQProgram: Sendable {
         guard let answer = try worker.ask(JQFrame(.value, input), limit: limit, until: time.end) else {
             throw time.error(JQFailure(.timedOut(timeout)))
         }
-        // Only one that answered properly is reused; others are ended when they are released.
+        // Workers are reused only after a proper answer; others end when they are released.
         idle.withLock { $0.append(worker) }
         switch answer.kind {
         case .value: return answer.octets
@@ -150,8 +150,8 @@ private final class Worker: @unchecked Sendable {
         }
     }
 
-    /// This program, whatever its name and place, if it can be a worker; else the program `larder` beside it, for other
-    /// programs of the same build.
+    /// The path of this program if it can be a worker, under any name; else of the program `larder` beside it, for
+    /// other programs of the same build.
     private static let executable: Result<String, IOError> = {
         if JQWorker.isAnnounced { return .success("/proc/self/exe") }
         var buffer = [CChar](repeating: 0, count: 4_097)

@@ -22,13 +22,13 @@ struct EntityTransformer: WaitingTransformer {
     let options: TransformerOptions
     /// The input type, in words.
     let takes: String
-    /// Whether content has the output type, for `skipIfOutputTypeMatches`.
+    /// True if content has the output type, for `skipIfOutputTypeMatches`.
     let isOutput: @Sendable (any Sendable) -> Bool
-    /// The new entity. The work has to end at the deadline where it waits for others.
+    /// Makes the new entity. The work must end at the deadline if it waits for other processes.
     let body: @Sendable (AnyEntity, TransformDeadline?) throws -> AnyEntity?
     /// The inputs of `body` besides the entity.
     var details = ""
-    /// Where `body` waits; nil where it does not.
+    /// The threads on which `body` waits; nil if it does not wait.
     var threads: TransformerThreads?
 
     var fingerprint: String { "\(transformerDescription) \(details) \(options)" }

@@ -19,8 +19,8 @@ extension Transformers {
             condition: { !$0.contentCodings.isEmpty })
     }
 
-    /// Undoes one content coding when it is the outermost one that `Content-Encoding` names; with `always`,
-    /// whatever that says.
+    /// Decodes one content coding if it is the outermost coding in `Content-Encoding`; with `always`, decodes in any
+    /// case.
     package static func decode(
         _ coding: ContentCoding, named name: String, always: Bool = false, _ options: TransformerOptions
     ) -> some ResponseTransformer {
@@ -49,7 +49,7 @@ extension Transformers {
         }
     }
 
-    /// A standard transformer for whatever content it gets, with options of its own.
+    /// A standard transformer for content of any type, with its own options.
     package static func parsing(_ kind: ContentType, _ options: TransformerOptions) -> any ResponseTransformer {
         let isTransformingErrors = options.transformErrors
         let parser: any ResponseTransformer =

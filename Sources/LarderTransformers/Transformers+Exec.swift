@@ -12,7 +12,7 @@ package struct ExecCommand: Sendable, Hashable {
     package var timeout: Duration = .seconds(10)
     /// The most concurrent processes. Others wait, as long as the transformation may take.
     package var concurrency = 4
-    /// The media type of its output; nil when it stays the same.
+    /// The media type of the output; nil if the command does not change it.
     package var contentType: String?
 
     package init(_ arguments: [String]) { self.arguments = arguments }
@@ -71,9 +71,9 @@ extension Transformers {
 /// A command that runs repeatedly, with a limit on concurrent processes.
 package final class ExecProgram: Sendable {
     package let command: ExecCommand
-    /// Its threads are as many, but a response that goes through several programs is on those of the first.
+    /// Limits concurrency, as a response that passes several programs runs on the threads of the first.
     private let slots: Slots
-    /// Where transformations with it run.
+    /// The threads that run transformations with this command.
     let threads: TransformerThreads
 
     package init(_ command: ExecCommand) {

@@ -54,7 +54,7 @@ extension ArchivedEntity {
 
     /// Parses what `json` writes; trusts nothing.
     ///
-    /// - Parameter limits: those of messages. Stored heads have been merged with others, and may be twice as long.
+    /// - Parameter limits: the limits of messages. Stored heads have been merged with others, and may be twice as long.
     static func parse(_ octets: [UInt8], limits: ParseLimits) throws -> ArchivedEntity {
         let json: JSONValue
         do throws(JSONSyntaxError) { json = try JSONValue(parsing: octets) } catch {

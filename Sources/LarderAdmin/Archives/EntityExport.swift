@@ -6,9 +6,9 @@ import LarderProxy
 import LarderSettings
 import LarderStores
 
-/// An archive of stored responses, made as it is sent: `archive.json`, then for each response `entities/N.json` with
-/// its head, `entities/N.octets` with its content and `entities/N.sha256` with the digests of both, and `summary.json`,
-/// without which it is not whole.
+/// An archive of stored responses, produced while it is sent: `archive.json`, then for each response `entities/N.json`
+/// (head), `entities/N.octets` (content) and `entities/N.sha256` (digests of both), and `summary.json`. An archive
+/// without `summary.json` is incomplete.
 ///
 /// `@unchecked Sendable`: the exchange that sends it asks for one piece after another, on its loop.
 final class EntityExport: OwnContent, @unchecked Sendable {
@@ -112,7 +112,7 @@ final class EntityExport: OwnContent, @unchecked Sendable {
         }
     }
 
-    /// Throws where the list cannot be read: nobody knows then what is missing, and the archive is not whole.
+    /// Throws if the list cannot be read: the missing entries are unknown, so the archive is incomplete.
     private func nextLine() async throws -> EntityListing? {
         if lines.isEmpty, !isAtEnd {
             let page = try await diskTier.store.list(after: row, limit: EntityExport.page, where: match)
@@ -165,7 +165,7 @@ final class EntityExport: OwnContent, @unchecked Sendable {
         }
     }
 
-    /// The length of the content has been sent: the rest is zeros, and without digests nobody takes it.
+    /// Sends zeros for the rest of the announced content. Without digests, no import accepts it.
     private func leaveOut(_ count: Int64, _ flaw: Flaw?) {
         octets += [UInt8](repeating: 0, count: Int(count))
         sending?.offset += count

@@ -6,8 +6,8 @@ import LarderProxy
 import LarderRules
 import LarderStores
 
-/// Takes an archive that `EntityExport` wrote, entity by entity: one whose digests are right is stored at once, and
-/// stays whatever comes after it. Names are compared, and lead to no file.
+/// Imports an archive that `EntityExport` wrote. Each entity with valid digests is stored at once, and stays stored if
+/// the rest of the archive is invalid. Names are compared, and are never used as file paths.
 ///
 /// `@unchecked Sendable`: the exchange that receives the archive passes one piece after another, on its loop.
 final class EntityImport: OwnIntake, @unchecked Sendable {

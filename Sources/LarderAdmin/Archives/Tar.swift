@@ -66,7 +66,7 @@ package struct TarReader {
 
     private enum Phase {
         case head
-        /// Within a file that is told of, or skipped.
+        /// Within the content of a file, which is reported to the caller or skipped.
         case content(left: Int64, padding: Int, isTold: Bool)
         case padding(Int)
         case ended
@@ -136,8 +136,8 @@ package struct TarReader {
         if head[257..<262].elementsEqual("ustar".utf8), !prefix.isEmpty { name = prefix + "/" + name }
         if name.hasPrefix("./") { name.removeFirst(2) }
         let type = head[156]
-        // Links, devices and folders have no bytes, whatever size they are given; other types are what tools add about
-        // the next file.
+        // Links, devices and folders have no content, even if their header states a size. The other types are metadata
+        // that tools add about the next file.
         if (UInt8(ascii: "1")...UInt8(ascii: "6")).contains(type) { return nil }
         let isFile = type == UInt8(ascii: "0") || type == 0
         phase = .content(left: size, padding: Tar.padding(after: size), isTold: isFile)

@@ -6,25 +6,25 @@ import LarderProxy
 import LarderStores
 import Logging
 
-/// The credentials with which services have fetched what is stored for them, as keyed digests. Other ones may be another
-/// user's, who must not get the former one's responses: not after a reload, and not after a restart, so they are kept in
-/// a file beside the store. Where the file does not know a service with credentials, nobody knows whose its stored
-/// responses are, and they go. Where there is no whole file, that goes for all services, also for those that are not in
-/// the configuration now.
+/// Keyed digests of the credentials with which services fetched their stored responses. Other credentials may belong to
+/// another user, who must not get the former user's responses after a reload or a restart, so the digests are kept in a
+/// file beside the store. If the file does not list a service with credentials, the owner of its stored responses is
+/// unknown, and they are removed. If the file is missing or incomplete, the stored responses of all services are
+/// removed, including services that are not in the configuration.
 struct CredentialMarks: Sendable {
     static let fileName = "credentials"
-    /// The mark of services whose responses go with nothing.
+    /// The mark of a service whose responses do not depend on credentials.
     private static let none = "-"
-    /// In the file, the mark of those whose former responses may still be on disk: it is no service's, so that the next
-    /// start removes them again.
+    /// The mark, in the file only, of a service whose former responses may still be on disk. It equals no service's
+    /// mark, so the next start removes these responses again.
     private static let unsettled = "?"
     /// Bytes of the file.
     private static let limit = 8 << 20
-    /// Stands among those that are open for the services that are not in the configuration; no service is called so.
+    /// The key in `open` that represents all services that are not in the configuration; no service has this name.
     private static let absent = ""
-    /// Services that are in the configuration no more may come back; so many are remembered.
+    /// The number of removed services whose marks are kept: a service may return to the configuration.
     private static let absentLimit = 10_000
-    /// Stands behind the number of marks in the last line.
+    /// The word after the number of marks in the last line.
     private static let end = "marks"
 
     private var marks: [String: String] = [:]
@@ -62,8 +62,8 @@ struct CredentialMarks: Sendable {
         return marks
     }
 
-    /// Takes the credentials of now for those of what is stored. Services that had others forget that; what loads under
-    /// way bring is not stored.
+    /// Records the current credentials as the owners of stored responses. Wipes services whose credentials changed;
+    /// their loads in flight are not stored.
     mutating func adopt(by proxy: Proxy) {
         let table = proxy.configuration.router.table
         if isLost, open.isEmpty { forgetAbsent(table, proxy) }
@@ -92,7 +92,7 @@ struct CredentialMarks: Sendable {
         var changed: [(service: RoutedService, isKnown: Bool)] = []
         for service in services {
             let mark = service.owner.isEmpty ? Self.none : service.owner
-            // Stored responses go by the service's name, whatever its base URL is.
+            // The service's name identifies its stored responses, also after its base URL has changed.
             let known = marks.updateValue(mark, forKey: service.name)
             guard (known ?? Self.none) != mark || isLost && known == nil else { continue }
             lastChange += 1
@@ -114,7 +114,7 @@ struct CredentialMarks: Sendable {
         save()
     }
 
-    /// Where it cannot be written, no file is better than the old one: it would be wrong once the old marks are back.
+    /// Writes the file, or removes it if it cannot be written: the old file would be wrong once the old marks return.
     private mutating func save() {
         guard !isLost else { return }
         isWritten = true

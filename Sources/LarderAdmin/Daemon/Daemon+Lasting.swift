@@ -26,7 +26,7 @@ extension Daemon {
         var interception = Interception()
         /// The parts of the daemon beside the core.
         var features: [any Feature] = []
-        /// Those who may use the proxy.
+        /// The gate that authenticates the users of the proxy.
         var users: UserGate?
         private(set) var tls: TLSClientContext
         /// The inputs of `tls`.
@@ -35,10 +35,10 @@ extension Daemon {
         private var serviceTLS: [ServiceTLS: (made: ServiceTrust, tls: UpstreamTLS)] = [:]
         /// The TLS settings for clients of `tls.listen`.
         private(set) var clientTLS: TLSServerContext?
-        /// Those who may sign clients' certificates, when `clientTLS` was made.
+        /// The CAs that may sign clients' certificates, as of the creation of `clientTLS`.
         private(set) var clientAuthorities = FileState(nil)
-        /// Services with their numbers, so that a reload keeps their memory, and what programs have of them: that of
-        /// services that are gone too, as they may come back.
+        /// Services with their numbers, so that a reload keeps their memory and the values that programs have of them.
+        /// Removed services stay here, as they may return.
         private var services: [Place: (service: Service, number: UInt32)] = [:]
         /// Invalidations remain in force across reloads.
         let invalidations = Invalidations()
@@ -165,7 +165,7 @@ extension Daemon {
             return made
         }
 
-        /// Has services that are in the configuration no more let go of theirs.
+        /// Releases the configurations of services that are no longer in the configuration.
         func forgetConfigurations(ofAllBut table: ServiceTable) {
             let present = Set(table.all.map { ObjectIdentifier($0.service) })
             for (service, _) in services.values where !present.contains(ObjectIdentifier(service)) {
@@ -177,7 +177,7 @@ extension Daemon {
 
 /// Detects changes of a file by its content: a renewed certificate has the name of the old one.
 struct FileState: Hashable {
-    /// The digest of its content, as text; nil for no file, and for one that cannot be read.
+    /// The digest of the file's content, as text; nil if the file is missing or cannot be read.
     let digest: String?
     private static let sizeLimit = 16 << 20
 
@@ -209,8 +209,8 @@ enum InstallationKey {
 
     /// The key of a store's directory, created at the first start, and again if its file is deleted meanwhile.
     ///
-    /// An invalid file, or one that others can read, is replaced: its partitions become unreachable, and are never
-    /// mixed.
+    /// A key file that is invalid, or that other users can read, is replaced: its partitions become unreachable, and
+    /// are never mixed.
     static func digest(in store: SQLiteStore) throws(StoreError) -> IdentityDigest {
         let key = try store.keepFile(fileName, count: length) { (0..<length).map { _ in .random(in: .min ... .max) } }
         return IdentityDigest(key: key)

@@ -98,8 +98,8 @@ package final class Daemon: Sendable {
 
     // MARK: Variables
 
-    /// Has every loop use the current values of these variables. Responses fetched with the old ones are removed where
-    /// they go with them; those of loads under way, which began with the old values, are not stored after it.
+    /// Applies the current values of these variables on every loop. For services that depend on them, removes responses
+    /// fetched with the old values, and prevents loads in flight from being stored.
     ///
     /// Not on a loop: what is removed may be much, and a file is written.
     @concurrent private func apply(changed names: [String]) async {
@@ -235,9 +235,9 @@ package final class Daemon: Sendable {
         return files < 0 ? .max : max(16, files / 4 / count)
     }
 
-    /// Fails where the users cannot be read: nobody is let in without having been asked.
+    /// Throws if the users cannot be read: access without authentication is never granted.
     ///
-    /// - Parameter former: the gate so far, which goes on where the users are the same.
+    /// - Parameter former: the current gate, which is kept if the users have not changed.
     private static func gate(_ access: Settings.Access, after former: UserGate?) throws(IOError) -> UserGate? {
         guard let path = access.users else { return nil }
         guard let table = access.userTable else {
@@ -253,8 +253,8 @@ package final class Daemon: Sendable {
 }
 
 extension ServiceSettings {
-    /// The service's own settings, those of the program that declares it, then its blocks: later ones override earlier
-    /// ones.
+    /// The service's own settings, then the settings of the program that declares it, then its blocks. Later entries
+    /// override earlier ones.
     fileprivate func entries(
         _ variables: VariableValues, _ settings: Settings, for model: Service
     ) -> [ConfigurationEntry] {
@@ -283,7 +283,7 @@ extension ServiceSettings {
             }
     }
 
-    /// Has the program say the configuration of its own service.
+    /// Asks the program for the configuration of its service.
     fileprivate func askProgram(about model: Service) {
         if let declare { model.collect(from: declare) } else { model.forgetDeclaration() }
     }

@@ -9,8 +9,8 @@ import Logging
 
 /// Forwards a program's operations on its services to the daemon.
 ///
-/// A program refers to a service by the value it configures, and gets a new one each time the configuration is read;
-/// all of them stand for the current service of that name.
+/// A program refers to a service by the value it configures, and gets a new value each time the configuration is read.
+/// All of these values represent the current service of that name.
 final class DaemonHost: ServiceHost {
     private let daemon = Expected<Daemon>()
     private let walkers = Lock<WorkerPool?>(nil)

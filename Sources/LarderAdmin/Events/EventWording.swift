@@ -8,8 +8,8 @@ import LarderRules
 
 /// Formats the events of a stream: each is an `id` and JSON data.
 ///
-/// The name of an event is a member of the data rather than a field of its own: browsers would mistake a field
-/// `event: error` for the failure of the stream.
+/// The data has a member for the event's name instead of a field `event`: browsers would interpret `event: error` as a
+/// failure of the stream.
 struct EventWording: EventText {
     /// The subject of the stream.
     enum About: Sendable {
@@ -79,7 +79,7 @@ struct EventWording: EventText {
             words.octets = EventWording.octets(
                 id: begun, ["event": "observerAdded", "match": .string(match ?? "**"), "resources": []])
         } else if case .pattern(let match, let filter) = about {
-            // Where many resources are described, other clients of the loop would wait.
+            // Describing many resources on the loop would delay its other clients.
             let all = try? await walkers.run {
                 describe(moments(of: filter), match, withContent: subject.hasContent, from: begun, now: now)
             }
@@ -89,7 +89,7 @@ struct EventWording: EventText {
             words.octets, begun: begun, complete: proxy.registry.feed.last, sequences: words.sequences, at: now)
     }
 
-    /// A snapshot's event, and the sequences of the resources in it.
+    /// The text of a snapshot's event, and the sequences of its resources.
     private struct Words: Sendable {
         var octets: [UInt8] = []
         var sequences: [ResourceKey: UInt64] = [:]
@@ -133,7 +133,7 @@ struct EventWording: EventText {
         data["service"] = .string(change.service)
         if !change.key.partitionName.isEmpty { data["partition"] = .string(change.key.partitionName) }
         data["sequence"] = .integer(change.sequence)
-        // The content of others is for nobody who may only read.
+        // A client with read access must not see other users' content.
         let withContent = withContent && change.key.partitionName.isEmpty
         data["state"] = .object(StateReport(change, in: proxy, now: now).json(withContent: withContent))
     }
@@ -147,7 +147,7 @@ struct EventWording: EventText {
 }
 
 extension ResourceChange {
-    /// True if nothing is known about the resource.
+    /// True if the resource has no variants, failure, loads or unstored response.
     var isBlank: Bool { snapshot.variants.isEmpty && snapshot.failure == nil && loads.isEmpty && unstored == nil }
 }
 

@@ -36,7 +36,7 @@ enum ExplainedCandidates {
         }
     }
 
-    /// True if it is an error of the origin that the store does not take, whatever the pipeline made of it.
+    /// True for an origin's error response that the store does not accept, regardless of the pipeline's output.
     private static func isKeptInMemoryAlone(_ variant: Variant, _ situation: Situation) -> Bool {
         guard !variant.isOverride, !variant.isWritten else { return false }
         let stored = variant.stored

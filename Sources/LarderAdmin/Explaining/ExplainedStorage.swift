@@ -8,8 +8,8 @@ import LarderSettings
 
 /// The conditions of RFC 9111 §3 for storing a response, each with its result.
 enum ExplainedStorage {
-    /// About the stored response if there is one, else about the last one that was not stored; before the first
-    /// response, about the request, on which some conditions depend alone.
+    /// Evaluates the conditions for the stored response if there is one, else for the last response that was not
+    /// stored. Before the first response, evaluates the conditions that depend on the request alone.
     static func conditions(_ situation: Situation, selected: Int?) -> (subject: String, [Explanation.Condition]) {
         guard situation.isRead else { return ("nothing is kept of the answer to \(situation.method)", []) }
         guard situation.configuration.caches else { return ("nothing is kept: `cache: none`", []) }
@@ -196,7 +196,7 @@ enum ExplainedStorage {
         }
     }
 
-    /// Where to put a setting: into the service, which has to be configured first where none claims the URL.
+    /// Advice on where to write a setting: in the service, or in a new service if no service claims the URL.
     private static func place(for setting: String, of service: String) -> String {
         service == "-"
             ? "describe the API as a service with `\(setting)`" : "set `\(setting)` for the service `\(service)`"

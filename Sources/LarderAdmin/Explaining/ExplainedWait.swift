@@ -51,7 +51,7 @@ enum ExplainedWait {
         "Mend the transformer: until then `larder load` fails in the same way. `serve: raw` in a configure block passes "
         + "on what the origin sends."
 
-    /// The origin is well: to ask it again brings the same.
+    /// The origin works: another request would bring the same response.
     private static func refused(
         _ failure: LoadFailure, _ meanwhile: String?
     ) -> (reason: String, outcome: String, advice: [String]) {

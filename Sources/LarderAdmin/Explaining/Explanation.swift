@@ -225,7 +225,7 @@ enum ExplainedNotes {
                 onResponse: stored.fields, receivedAt: stored.responseTime, policy: situation.policy
             ).map { line($0, "") }
         } else if let unstored = situation.unstored, situation.isRead, unstored.reason != .condition(.redirect) {
-            // Behind a redirect that is not kept, the directives are Larder's own.
+            // The directives of a response to a redirect that is not kept are Larder's own.
             notes += ReadingNote.notes(
                 onResponse: unstored.fields, receivedAt: unstored.at, policy: situation.policy
             ).map { line($0, "") }

@@ -32,7 +32,7 @@ struct Situation: Sendable {
     var failure: LoadFailure?
     /// True if a load is under way that the request would join.
     var isLoading = false
-    /// Whether origins are asked at the moment, where that differs from the configuration.
+    /// The origin's state: asked, offline or unreachable; nil if it agrees with the configuration.
     var standing: OriginStanding?
     /// True if the request would probe an unreachable origin.
     var isProbeDue = false
@@ -41,8 +41,8 @@ struct Situation: Sendable {
     /// Why the request would not be sent at the moment.
     var hold: OriginHold?
     var unstored: UnstoredResponse?
-    /// The key under which daemons share responses for the URL; nil where nothing is shared, and `.some(nil)` where this
-    /// URL is not.
+    /// The key under which daemons share responses for the URL. Nil without a shared tier; `.some(nil)` if this URL is
+    /// not shared.
     var sharedKey: String??
     /// The rewriting of the given URL by a route.
     var rewriting: RouteRewriting?
@@ -115,7 +115,7 @@ struct Situation: Sendable {
     }
 
     var method: LarderHTTP.Method { request.method }
-    /// Why the request bypasses the cache; nil for one that is answered from it if possible.
+    /// The reason why the request bypasses the cache; nil if the cache is used for it.
     var passing: ForwardReason? {
         request.passing(isReadByContent: isKeyedByContent, caches: configuration.caches)
     }

@@ -27,7 +27,7 @@ enum FirstPage {
         DashboardFile(rawValue: name).flatMap { $0 == .markup ? nil : file($0) }
     }
 
-    /// Everything is same-origin, nothing is inline, and framing is forbidden.
+    /// Allows same-origin resources only, and forbids inline content and framing.
     private static let policy =
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
         + "form-action 'none'; frame-ancestors 'none'"
@@ -93,7 +93,7 @@ enum FirstPage {
         return examples
     }
 
-    /// The scheme and authority by which the client addressed Larder, or those of a listener.
+    /// The scheme and authority by which the client addressed Larder, or the URL of a listener.
     private static func home(_ request: OwnRequest, _ proxy: Proxy) -> String {
         if !request.isOverSocket, let host = request.fields[first: .host] {
             return (request.isSecure ? "https://" : "http://") + host

@@ -58,7 +58,7 @@ extension Problem {
             advice: "`larder lane list` shows the recordings that there are.")
     }
 
-    /// Of an error of saving a recording; nil for others.
+    /// The problem for an error of saving a recording; nil for other errors.
     static func notSaved(_ error: any Error) -> Problem? {
         switch error {
         case let unsaved as RecordingTable.Unsaved:

@@ -9,7 +9,7 @@ import LarderSettings
 import LarderStores
 import LarderUpstream
 
-/// The pages that show resources, and those that change them.
+/// The pages that show or change resources.
 extension AdminCall {
     func invalidate() async throws -> OwnResponse {
         let many = ManyResources(proxy: proxy, selection: try selection(), walkers: walkers)

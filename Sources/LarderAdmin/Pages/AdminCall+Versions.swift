@@ -6,7 +6,7 @@ import LarderProxy
 import LarderRules
 import LarderSettings
 
-/// `/-/versions`: the stored responses for a URL and those that they superseded, where a service has a `history`.
+/// `/-/versions`: the stored and the superseded responses for a URL, if its service has a `history`.
 extension AdminCall {
     func versions() async throws -> OwnResponse {
         let subject = try proxy.subject(of: parameters.required("url"))

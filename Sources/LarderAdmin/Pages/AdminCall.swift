@@ -5,13 +5,13 @@ import LarderHTTP
 import LarderIO
 import LarderProxy
 
-/// A request that `AdminGuard` allowed and `AdminRoute` found, with all that its answer is made from. The functions that
-/// answer are extensions of it, each beside the report that it shows.
+/// A request that `AdminGuard` allowed and `AdminRoute` matched, with the inputs of its response. Extensions contain
+/// the functions that answer, each beside the report that it shows.
 struct AdminCall: Sendable {
     let request: OwnRequest
-    /// The query; its names are those of the route.
+    /// The query parameters; the route defines their names.
     let parameters: AdminParameters
-    /// The end of the path, where the route leaves it open; else empty.
+    /// The variable end of the path, if the route has one; else empty.
     let name: String
     let proxy: Proxy
     let history: History

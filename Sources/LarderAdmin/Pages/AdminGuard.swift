@@ -56,9 +56,9 @@ struct AdminGuard {
     /// True if the request has the permission for changes.
     func mayChange(_ request: OwnRequest) -> Bool { request.isOverSocket || hasToken(request.fields) }
 
-    /// True if only users may have the answer where there are any (`access.users`): it shows URLs, content, or who asks
-    /// for what. Requests that are refused anyway are not asked for a password first, least of all those that another
-    /// site has a browser make.
+    /// True if the answer is for authenticated users only, if there are users (`access.users`): it shows URLs, content,
+    /// or the clients' requests. Requests that are refused anyway are refused before authentication, above all requests
+    /// that another site makes through a browser.
     func isForUsers(_ request: OwnRequest) -> Bool {
         let permission = AdminRoute.permission(for: request)
         return ![.anyone, .open].contains(permission) && !mayChange(request)
@@ -87,7 +87,7 @@ struct AdminGuard {
         return fields[all: .referer].contains { !isOwnPage($0, at: own) }
     }
 
-    /// True if a URL is that of one of these pages.
+    /// True if a URL belongs to the admin pages.
     private func isOwnPage(_ url: String, at origin: String) -> Bool {
         guard url.hasPrefix(origin + "/") else { return false }
         let path = url.dropFirst(origin.count).prefix { $0 != "?" && $0 != "#" }

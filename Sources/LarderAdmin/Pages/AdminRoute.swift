@@ -16,14 +16,14 @@ struct AdminRoute: Sendable {
         case open
         /// Clients that may read, and where there are users, users alone (`access.users`).
         case read
-        /// Clients of the socket for lanes, and those that may make changes.
+        /// Clients of the socket for lanes, and clients that may make changes.
         case lanes
-        /// Clients of the Unix socket, and those with the admin token.
+        /// Clients of the Unix socket, and clients with the admin token.
         case change
     }
 
     let method: Method
-    /// The path. A last component in capitals stands for any text.
+    /// The path. A last component in capitals is a placeholder for any text.
     let path: String
     let permission: Permission
     /// The names of the parameters; nil if it takes any and looks at none.
@@ -57,7 +57,7 @@ struct AdminRoute: Sendable {
         return String(path[...slash])
     }
 
-    /// The text in a path of this route that its last component in capitals stands for; else empty.
+    /// The text at the placeholder in a path of this route; empty if the route has no placeholder.
     func name(in path: String) -> String { prefix.map { String(path.dropFirst($0.count)) } ?? "" }
 
     func answers(_ method: Method) -> Bool { method == self.method || method == .head && self.method == .get }
@@ -68,8 +68,8 @@ struct AdminRoute: Sendable {
             .joined(separator: ", ")
     }
 
-    /// The permission that a request needs. If its path does not have its method, the permission is that of another
-    /// safe, or another unsafe, method of the path.
+    /// The permission that a request needs. If its path does not have its method, the permission of another method of
+    /// the path counts: of a safe method for a safe request, else of an unsafe method.
     static func permission(for request: OwnRequest) -> Permission {
         let routes = AdminRoute.routes(at: request.path)
         let isSafe = request.method.isSafe

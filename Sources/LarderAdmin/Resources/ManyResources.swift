@@ -9,8 +9,7 @@ import LarderSettings
 import LarderStores
 import Synchronization
 
-/// Changes to all resources that a filter accepts, however many: memory is searched on a background thread, the disk in
-/// slices.
+/// Changes all resources that a filter accepts. Memory is searched on a background thread, the disk in slices.
 struct ManyResources {
     let proxy: Proxy
     let selection: ResourceSelection
@@ -82,7 +81,7 @@ struct ManyResources {
         // Repeated, for responses read from the store in between.
         if count > 0 { _ = try await markStale(noting: repeatedNote(until: moment), where: isMeant) }
         await diskTier.store.flush()
-        // Nobody is to think that it was all.
+        // The count is incomplete.
         if let unread { throw unread }
         return count
     }
@@ -165,7 +164,7 @@ struct ManyResources {
         if case .partitions = selection { true } else { false }
     }
 
-    /// The selected entities, without those that are spared.
+    /// The selected entities, without pinned entities if these are spared.
     private var match: EntityMatch {
         var match = selection.match
         guard sparesPins, let diskTier = proxy.diskTier, diskTier.store.hasPins else { return match }
@@ -174,7 +173,7 @@ struct ManyResources {
         return match
     }
 
-    /// The selected pins; of a pattern, also those under which nothing is stored.
+    /// The selected pins. For a pattern, they include pins under which no response is stored.
     private func selectedPins() async throws(StoreUnavailable) -> Set<EntityKey> {
         guard let diskTier = proxy.diskTier, diskTier.store.hasPins else { return [] }
         // The lists contain committed rows only.
@@ -211,7 +210,7 @@ struct ManyResources {
             }
         }
         let count = try await walk { resource, _ in
-            // Of what group they are is not known yet: nobody who asks from now on is to get it.
+            // The groups of loads in flight are unknown: later requests must not join these loads.
             resource.memory.noteInvalidation(ofGroup: group)
             guard !resource.memory.removeVariants(where: { selection.accepts($0.stored) }).isEmpty else {
                 return false

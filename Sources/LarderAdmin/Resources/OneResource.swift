@@ -13,7 +13,7 @@ struct OneResource {
     /// True if it is left as it is where it is pinned.
     private let sparesPins: Bool
 
-    /// - Throws: `Problem` where `url` names no resource, or one that is to be spared.
+    /// - Throws: `Problem` if `url` is not the URL of a resource, or if the resource is to be spared.
     init(
         _ parameters: AdminParameters, _ proxy: Proxy, _ walkers: WorkerPool, sparesPins: Bool = false
     ) throws(Problem) {

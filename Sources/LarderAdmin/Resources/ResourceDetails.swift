@@ -84,7 +84,7 @@ struct ResourceDetails {
                 url: key.url, service: service.name, partition: partition, variants: variants,
                 isLoading: !(memory?.loads.isEmpty ?? true), hasFailed: snapshot?.failure != nil,
                 isInMemory: !(snapshot?.variants.isEmpty ?? true), isOnDisk: !stored.isEmpty,
-                // As in the list: what is on disk alone has not answered anybody since.
+                // The list also shows no hits for a response that is on disk alone.
                 hits: snapshot?.variants.isEmpty == false ? memory?.hits ?? 0 : 0,
                 isPinned: proxy.isPinned(subject, in: partition))
         ]

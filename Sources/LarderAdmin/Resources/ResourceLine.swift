@@ -52,7 +52,7 @@ struct ResourceLine {
         return .object(object)
     }
 
-    /// Marks those of former services, and adds the number of versions to those whose configuration keeps any.
+    /// Marks resources of former services. Adds the number of versions if the configuration keeps any.
     static func complete(_ lines: inout [ResourceLine], _ proxy: Proxy) async {
         let table = proxy.configuration.router.table
         for index in lines.indices {
@@ -76,7 +76,7 @@ struct ResourceLine {
         return variants.first.map { VariantReport(variant: $0, now: now).state } ?? "empty"
     }
 
-    /// Nil where nothing is stored.
+    /// The place of the stored response; nil if there is none.
     private var place: String? {
         // The fields of a response may be in memory and its content on disk alone.
         let isInMemory =

@@ -50,8 +50,8 @@ struct ResourceList {
         var next: Cursor?
     }
 
-    /// - Parameter listed: the Resources in memory of all pages before, for a caller that wants each exactly once.
-    ///   Without it, one that goes between memory and disk from one page to another may be in both, or in neither.
+    /// - Parameter listed: the resources in memory of all pages before, for a caller that wants each exactly once.
+    ///   Without it, a resource that moves between memory and disk between two pages may be in both, or in neither.
     func page(after cursor: Cursor?, limit: Int, listed: Set<ResourceKey>? = nil) async throws -> Page {
         var page = Page()
         if case .store(let row) = cursor {
@@ -130,7 +130,7 @@ struct ResourceList {
                 return true
             }
             if let seen, seen.hasPassed(key) { return !seen.keys.contains(key) }
-            // Those in memory have been listed.
+            // Resources in memory have been listed.
             return registry.resource(for: key)?.memory.snapshot.variants.isEmpty ?? true
         }
         // The list contains committed rows only.
@@ -139,7 +139,7 @@ struct ResourceList {
         var stored: Set<EntityKey> = []
         while page.lines.count < limit {
             let wanted = limit - page.lines.count
-            // Where the store cannot read, the list ends.
+            // The list ends where the store cannot read.
             guard let listed = try? await diskTier.store.list(after: last, limit: wanted, where: match) else { return }
             for entry in listed {
                 guard !stored.contains(entry.key),
@@ -154,7 +154,7 @@ struct ResourceList {
         page.next = .store(last)
     }
 
-    /// Variants of one resource are listed once, by the newest, or by one that was replaced while the list was made.
+    /// Lists each resource once, by its newest variant, or by a variant replaced during the listing.
     private func line(of entry: EntityListing, table: ServiceTable, diskTier: DiskTier) async -> ResourceLine? {
         let key = entry.key
         let service = table.serving(key.service)
@@ -188,7 +188,7 @@ extension ServiceTable {
         Dictionary(all.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// The service of that name; for one that is no longer configured, that of unclaimed traffic.
+    /// The service of that name; the service of unclaimed traffic if that name is no longer configured.
     func serving(_ name: String) -> RoutedService { named(name) ?? unclaimed }
 }
 

@@ -8,9 +8,9 @@ import LarderStores
 
 /// The resources of an operation on many, in memory and in the store.
 enum ResourceSelection: Sendable {
-    /// Those that a pattern matches.
+    /// The resources that a pattern matches.
     case matching(ResourceFilter)
-    /// Those with members of a group, at one origin or at all.
+    /// The resources with members of a group, at one origin or at all origins.
     case group(String, origin: String?)
     /// One URL in every partition, and for every content that is part of a key.
     case partitions(ResourceSubject)
@@ -83,13 +83,13 @@ extension AdminParameters {
     }
 }
 
-/// Selects resources for an operator: those that a pattern matches, of all services or of one.
+/// Selects resources for an operator: the resources that a pattern matches, of all services or of one.
 ///
 /// A relative pattern is relative to the base URL of each service; for unclaimed URLs it is relative to each URL's own
 /// host, so that `**` matches everything.
 struct ResourceFilter: Sendable {
     let pattern: GlobPattern?
-    /// The service it is limited to.
+    /// The service that the filter is limited to.
     let only: String?
     private let byName: [String: @Sendable (ResourceURL) -> Bool]
 

@@ -103,12 +103,12 @@ package final class History: Sendable {
         var day = History.daySteps
         var services: [String: Series<ServiceStep>] = [:]
         fileprivate var mark = Mark()
-        /// The counters at the start of the running step of `day`, whose latencies are those of the whole step.
+        /// The counters at the start of the running step of `day`. Its latencies are the latencies of the whole step.
         fileprivate var dayMark = Mark()
         fileprivate var dayStep: Int64 = 0
         fileprivate var serviceMarks: [String: ServiceStep] = [:]
 
-        /// Adds the events of services since the last call. Former ones stay until there is no place for others.
+        /// Adds the events of services since the last call. Former services stay until their place is needed.
         mutating func add(_ totals: [String: ServiceStep], at now: Timestamp, isConfigured: (String) -> Bool) {
             if services.count >= serviceLimit { services = services.filter { isConfigured($0.key) } }
             for (name, total) in totals {

@@ -222,7 +222,7 @@ extension StatusReport {
 }
 
 extension Sharing.Report {
-    /// Whether the tier is used, for people.
+    /// A description of the tier's state, for people.
     fileprivate var state: String {
         if let trouble { return "in trouble: \(trouble)" }
         return isFollowed ? "working" : "not used: the log of invalidations is not heard"

@@ -33,7 +33,7 @@ struct StatusReport: Sendable {
     var uptime: Duration
     var now: Timestamp
     var phase: Proxy.Phase
-    /// Whether clients may name hosts without a service: of the gateway, and of the forward proxy.
+    /// True if clients of the gateway, and of the forward proxy, may name hosts without a service.
     var gatewayToAnyHost, forwardsToAnyHost: Bool
     /// Exchanges by their outcome.
     var requests: [LoopCounters.Kind: UInt64]
@@ -47,7 +47,7 @@ struct StatusReport: Sendable {
     var latencySum: UInt64
     var memory: Tier
     var resources, evictedFromMemory: Int
-    /// nil when nothing is stored on disk.
+    /// Nil without a disk store.
     var store: StoreStatistics?
     var storePath: String?
     var openConnections, openTunnels: Int
@@ -66,10 +66,10 @@ struct StatusReport: Sendable {
     var traces: TraceExporter.Counts
     var changes: ChangeNotifier.Counts
     var ahead: AheadRefresher.Counts
-    /// nil when nothing is shared with other daemons.
+    /// Nil without a shared tier.
     var sharing: Sharing.Report?
     var upstreams: [UpstreamStatistics]
-    /// Those with a problem.
+    /// The origins with a problem.
     var troubledOrigins: [String: OriginReport]
     var loops: [LoopLine]
     var process: ProcessUsage

@@ -12,11 +12,11 @@ struct AdminClient {
     var socket: String
     /// The TCP address used instead of the socket, if any.
     var place: TCPPlace?
-    /// Where else a socket was looked for.
+    /// The other paths at which a socket was looked for.
     var others: [String] = []
     /// True if only TCP is used.
     var isOverTCP = false
-    /// Where the TCP address was given: `--url`, or `LARDER_URL` of the environment.
+    /// The source of the TCP address: `--url`, or `LARDER_URL` of the environment.
     var placeName = "--url"
 
     /// Seconds that the daemon may be silent. A load may take longer, as long as the daemon answers others.
@@ -42,7 +42,7 @@ struct AdminClient {
         try ask(method, target, accept: accept, content: content, type: type).successfulContent()
     }
 
-    /// Sends a request and returns the response, whatever its status.
+    /// Sends a request and returns the response with any status.
     func ask(
         _ method: Method, _ target: String, accept: String = "application/json", content: [UInt8] = [],
         type: MediaType? = nil
@@ -78,7 +78,7 @@ struct AdminClient {
         return answer
     }
 
-    /// Loads take as long as their origin does, and the daemon ends those of origins that are silent.
+    /// A load lasts as long as its origin takes to respond. The daemon aborts loads from silent origins.
     private static func isLoad(_ target: String) -> Bool { target.hasPrefix("/-/resource/load") }
 
     /// True if the daemon answers anything now.
@@ -161,7 +161,7 @@ struct AdminClient {
     static let noDaemon = CommandFailure(
         "what answers is not a Larder daemon, or it stopped in the middle", advice: "see its log")
 
-    /// No socket leads to a daemon. One may run all the same, as another user's.
+    /// The failure if no socket leads to a daemon. A daemon of another user may still be running.
     private func nobody(_ found: String, _ starting: String) -> CommandFailure {
         guard let place else { return CommandFailure("no daemon is running: \(found)", advice: starting) }
         if let version = RunningDaemon.version(at: place) {

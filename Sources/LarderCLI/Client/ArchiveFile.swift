@@ -31,7 +31,7 @@ final class ExportedFile {
             throw CommandFailure("cannot write \(path): it is not a file")
         }
         try ExportedFile.removeLeftover(part)
-        // In a folder of many, nobody else may have made what is written to.
+        // In a directory that others can write to, this process must create the file.
         descriptor = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, isPrivate ? 0o600 : 0o644)
         guard descriptor >= 0 else {
             throw CommandFailure("cannot write \(part): \(String(cString: strerror(errno)))")
@@ -104,7 +104,7 @@ final class ImportedFile {
         guard status.st_mode & S_IFMT != S_IFDIR else {
             throw CommandFailure("cannot read \(path): it is a directory")
         }
-        // Of a file that is standard input, something may have been read.
+        // Another process may have read a part of standard input, even if it is a file.
         let isWhole = path != "-" && status.st_mode & S_IFMT == S_IFREG
         length = isWhole ? Int(status.st_size) : nil
     }

@@ -62,7 +62,7 @@ struct Diagnosis {
         }
         try check("permission", !isHeld, "the origin may be asked", before)
 
-        // As a client would, with the daemon's names, routes and certificates.
+        // Load the URL as a client would, with the daemon's names, routes and certificates.
         let loaded = try answer(of: try ask(.post, target("/-/resource/load")), as: "origin")
         let status = loaded["status"]?.int ?? 200
         guard status < 400 else {
@@ -202,7 +202,7 @@ struct Diagnosis {
         }.joined()
     }
 
-    /// The text behind a name, in a column of its own.
+    /// A name, and its text in the next column.
     private static func line(_ name: String, _ text: String, _ width: Int?) -> String {
         let gap = String(repeating: " ", count: max(1, 21 - name.count))
         return WrappedLine.text(name + gap + Outline.printable(text), width: width, hang: name.count + gap.count) + "\n"

@@ -3,7 +3,7 @@
 import Glibc
 import LarderHTTP
 
-/// A response on a blocking connection, read by the parsers that read those of origins.
+/// A response on a blocking connection, parsed by the parsers for origins' responses.
 struct PlainResponse: ~Copyable {
     private(set) var head = ResponseHead()
     private let stream: PlainStream

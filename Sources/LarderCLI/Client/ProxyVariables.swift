@@ -37,7 +37,7 @@ struct ProxyVariables: Equatable {
         ].map { Value(name: $0, value: $1) }
     }
 
-    /// Name and password in the URL of a daemon, as they stand in that of a proxy.
+    /// The name and password in the URL of a daemon, encoded for the URL of a proxy.
     static func credentials(in url: String) -> String? {
         let rest = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
         guard let at = rest.lastIndex(of: "@") else { return nil }

@@ -44,7 +44,7 @@ final class Warming: Sendable {
                 }
             }
         }
-        // Every thread works until nothing is left.
+        // Each thread works until no URL is left.
         pool.shutdown()
         return summary.withLock { $0 }
     }
@@ -75,7 +75,7 @@ final class Warming: Sendable {
         return "the origin answered \(status)"
     }
 
-    /// The URLs in a file: one on a line; empty lines and those that begin with `#` are ignored.
+    /// The URLs in a file, one per line. Ignores empty lines and lines that begin with `#`.
     static func urls(in content: [UInt8]) -> [String] {
         String(decoding: content, as: UTF8.self).split(whereSeparator: \.isNewline)
             .map { $0.trimmingPrefix { $0 == " " || $0 == "\t" } }

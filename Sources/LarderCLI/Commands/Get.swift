@@ -63,8 +63,8 @@ struct Get: ParsableCommand {
         if answer.status >= 400 { throw ExitCode.failure }
     }
 
-    /// With `access.users`, whoever may use the daemon's socket is admitted by a lane, as in `larder run`. Nil where no
-    /// lane is to be had.
+    /// With `access.users`, a lane admits a user of the daemon's socket, as in `larder run`. Nil if no lane can be
+    /// opened.
     private func askInLane(_ place: TCPPlace, _ fields: [String]) throws -> Answer? {
         let admin = try client.adminClient()
         guard !admin.isOverTCP,

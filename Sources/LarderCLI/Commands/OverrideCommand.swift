@@ -43,7 +43,7 @@ struct OverrideCommand: ParsableCommand {
         if let type, MediaType(type) == nil {
             throw ValidationError("found --type \(type); expected one like application/json")
         }
-        // The daemon's bounds, too: a mistake is told before the content is read.
+        // Check the daemon's bounds here, to report a mistake before the content is read.
         guard let lifetime else { return }
         do throws(Override.NotALifetime) {
             _ = try Override.lifetime(lifetime)

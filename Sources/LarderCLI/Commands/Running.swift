@@ -131,7 +131,7 @@ struct Env: ParsableCommand {
         }
         let former = FormerVariables(in: environment)
         guard !former.isEmpty else {
-            // Those of a version that remembered nothing.
+            // Variables of a version that did not remember the former values.
             let own = ["LARDER_PROXY", Env.laneName].filter { environment[$0] != nil }
             if !own.isEmpty {
                 let names = Env.proxyNames + own + [Env.filesName].filter { environment[$0] != nil }

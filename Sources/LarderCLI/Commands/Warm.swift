@@ -43,7 +43,7 @@ struct Warm: ParsableCommand {
             throw CommandFailure("cannot read \(file): \(error)")
         }
         var admin = try client.adminClient()
-        // The line of progress is that of all loads.
+        // The progress line shows the progress of all loads.
         admin.showsSilence = false
         // A missing daemon is reported once, and not for each URL.
         _ = try admin.send(.get, "/-/ready")

@@ -4,7 +4,7 @@ import Glibc
 import LarderIO
 import LarderSettings
 
-/// Whether certificates and keys are such: found by what the daemon does with them at its start, and told in its words.
+/// Checks certificates and keys by performing the daemon's start-up steps, and reports failures in the daemon's words.
 extension ConfiguredFiles {
     mutating func checkTLS(_ settings: Settings) {
         let tls = settings.tls
@@ -44,12 +44,12 @@ extension ConfiguredFiles {
         }
     }
 
-    /// False where `make` fails. That is told of the file that its words begin with.
+    /// False if `make` fails. The problem is reported for the file whose path begins the error's detail.
     @discardableResult
     private mutating func check(
         _ files: [(path: String, setting: String)], _ make: () throws(IOError) -> Void
     ) -> Bool {
-        // Missing files have been told of; and the daemon may be able to read those that this user cannot.
+        // Missing files have been reported, and the daemon may be able to read files that this user cannot.
         guard files.allSatisfy({ access($0.path, R_OK) == 0 }) else { return true }
         do throws(IOError) {
             try make()

@@ -8,8 +8,8 @@ struct DefaultPaths: Sendable {
     var environment: [String: String]
     var user: uid_t = getuid()
 
-    /// Where the configuration is looked for when none is named, the first that exists counting: this user's own, then
-    /// the system's. A daemon of root reads the system's alone: its file can name programs to run.
+    /// The paths at which the configuration is looked for when none is named; the first that exists is used. They are
+    /// this user's own, then the system's. A daemon of root reads only the system's: the file can name programs to run.
     var configurations: [String] {
         let folder = directory("XDG_CONFIG_HOME") ?? directory("HOME").map { $0 + "/.config" }
         return (user == 0 ? [] : [folder].compactMap(\.self).map { $0 + "/larder/larder.yaml" })

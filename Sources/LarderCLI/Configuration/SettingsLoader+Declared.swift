@@ -2,8 +2,8 @@
 
 import LarderSettings
 
-/// Services supplied by the program, inserted like those of a file: files and options override them, and all are
-/// checked alike.
+/// Services supplied by the program. They are inserted like services of a file: files and options override them, and
+/// all services are checked alike.
 extension SettingsLoader {
     func declaring(in tree: SettingNode?) -> SettingNode? {
         declared.reduce(tree) { tree, service in

@@ -77,7 +77,7 @@ extension SettingsLoader {
                 base[index].value = SettingNode(.list(all), at: place)
             }
         }
-        // The preset tells users apart; whoever writes that they need not be does not want its way of it.
+        // A service with `privacy` other than `partitioned` does not need the preset's `identity`.
         if let privacy = own["privacy"]?.text, privacy != "partitioned" { base.removeAll { $0.key == "identity" } }
         let known = Set(written.map(\.key))
         return SettingNode(.map(written + base.filter { !known.contains($0.key) }), at: own.place)
@@ -122,9 +122,9 @@ extension SettingsLoader {
 /// Puts problems of services with presets into the terms of the file that a person wrote.
 struct PresetOrigins {
     private struct Origin {
-        /// The blocks that precede those of the file.
+        /// The number of blocks that precede the file's blocks.
         var blocks = 0
-        /// The service in the file; that of a companion is the one whose preset has added it.
+        /// The place of the service in the file. For a companion, it is the place of the service whose preset added it.
         var place: SourcePlace
     }
 

@@ -12,9 +12,9 @@ package struct SettingsLoader: Sendable {
     /// `KEY=VALUE`; later ones override earlier ones, and all of them the file.
     package var overrides: [String]
     package var environment: [String: String]
-    /// Services that exist whatever the file contains.
+    /// Services that exist with any configuration file.
     package var declared: [DeclaredService] = []
-    /// The files of which the first that exists is read when none is given, other than the usual ones.
+    /// The usual files, if they are not the standard ones: when no file is named, the first that exists is read.
     var usualFiles: [String]?
     var user: uid_t = getuid()
     /// True if the file of users is read too; the command that makes it does without.
@@ -34,7 +34,7 @@ package struct SettingsLoader: Sendable {
         package var settings: Settings
         /// The file that was read, or nil when there was none.
         package var file: String?
-        /// Where it was looked for, if none was given.
+        /// The paths at which the file was looked for, if none was given.
         package var searched: [String]
         /// Information for people that is not a problem.
         package var notes: [String]
@@ -103,12 +103,12 @@ package struct SettingsLoader: Sendable {
         return loaded
     }
 
-    /// Where a file is looked for when none is given.
+    /// The paths at which a file is looked for when none is given.
     var searched: [String] {
         file == nil ? usualFiles ?? DefaultPaths(environment: environment, user: user).configurations : []
     }
 
-    /// The path in `admin.socket` of the file, whatever the file's other settings are; nil for the usual one.
+    /// The path in `admin.socket` of the file, even if other settings of the file are invalid; nil for the usual path.
     func namedSocket() throws -> String? {
         let (path, text) = try readFile()
         var document = YAMLDocument(
@@ -196,7 +196,7 @@ extension SettingsProblems {
 }
 
 extension [SettingsProblem] {
-    /// Those of the file by line and column, then the others in their order.
+    /// The file's problems by line and column, then the other problems in their order.
     fileprivate var inOrder: [SettingsProblem] {
         enumerated().sorted { a, b in
             switch (a.element.place, b.element.place) {

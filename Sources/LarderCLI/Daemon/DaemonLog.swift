@@ -37,7 +37,7 @@ final class DaemonLog: Sendable {
         state.withLock { $0 = State(level: settings.level, style: DaemonLog.style(settings, isJournal)) }
     }
 
-    /// Writes a complete line unchanged, whatever the format of the others.
+    /// Writes a complete line unchanged, in any format of the log.
     func writeLine(_ line: String) { writer.write((isJournal ? "<6>" : "") + line) }
 
     /// Writes queued messages.
@@ -76,10 +76,10 @@ struct LogLine: Sendable {
     var message: String
     /// In the order of the names.
     var metadata: [(name: String, value: String)]
-    /// The names of those that are numbers.
+    /// The names of the values that are numbers.
     var numbers: Set<String> = []
 
-    /// The line with its end: one line whatever a message contains.
+    /// The message as exactly one line, with its line end.
     func text(_ style: Style) -> String {
         let priority = style.isJournal ? "<\(level.priority)>" : ""
         return priority + (style.isJSON ? json(style) : plain(style)) + "\n"

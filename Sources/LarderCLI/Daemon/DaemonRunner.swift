@@ -55,7 +55,7 @@ enum DaemonRunner {
         withExtendedLifetime(signals) {}
     }
 
-    /// The configuration that was read is not kept here: the daemon lets go of it, with its programs, at a reload.
+    /// Keeps no reference to the loaded configuration: the daemon releases it, with its programs, at a reload.
     private static func start(
         _ loader: SettingsLoader, inherited: [Int32]
     ) async throws -> (Daemon, DaemonLog, AccessOutput) {
@@ -80,7 +80,7 @@ enum DaemonRunner {
     private static func raiseFileLimit(for limits: Settings.Limits, _ logger: Logger) {
         let files = OpenFiles.raiseLimit()
         guard let shortage = OpenFiles.shortage(limit: files, connections: limits.connections) else { return }
-        // The default limit is nobody's wish: many machines allow fewer files, and few have that many clients.
+        // The default limit is no operator's choice: many machines allow fewer files, and few have that many clients.
         let isDefault = limits.connections == Settings().limits.connections
         logger.log(level: isDefault ? .debug : .notice, "\(shortage)")
     }
@@ -93,7 +93,7 @@ enum DaemonRunner {
         do {
             if let path = settings.cache.path.path { try makeDirectory(for: path) }
             if let path = settings.admin.socket.path {
-                // As the package's unit makes it: the sockets' own modes say who may use them.
+                // Same as the package's unit: the modes of the sockets define who may use them.
                 try makeDirectory(for: path, isForAll: path == DefaultPaths.systemSocket && settings.admin.lanes)
                 try DefaultPaths(environment: [:]).checkTemporary(socket: path)
             }

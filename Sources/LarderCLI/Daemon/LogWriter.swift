@@ -5,8 +5,8 @@ import LarderIO
 
 /// Writes lines to a descriptor on a thread of its own, so that logging never waits for the reader of the log.
 ///
-/// The queue is limited to a mebibyte; further lines, and those that a full disk has no room for, are dropped and
-/// counted, and the log reports it. A line that is out in part is ended before others.
+/// The queue is limited to a mebibyte. Lines beyond it, and lines for which the disk has no space, are dropped and
+/// counted, and the log reports the count. A partly written line is completed before others.
 final class LogWriter: Sendable {
     private struct State {
         var waiting: [UInt8] = []
@@ -84,7 +84,7 @@ final class LogWriter: Sendable {
             let torn = state.isTorn ? rest.prefix { $0 != newline } + [newline] : []
             let dropped = rest.dropFirst(torn.count).count { $0 == newline }
             state.waiting.insert(contentsOf: torn, at: 0)
-            // The last of those that are dropped is the report.
+            // The last dropped line is the report.
             state.lost += lost > 0 && dropped > 0 ? dropped - 1 + lost : dropped
             state.isScheduled = false
             return false

@@ -12,7 +12,7 @@ struct ServiceNotifier: Sendable {
     enum Message: Sendable, Equatable {
         /// Started, or finished reloading.
         case ready
-        /// A reload begins; the time is that of the monotonic clock.
+        /// A reload begins at this time of the monotonic clock.
         case reloading(monotonicNanoseconds: Int64)
         case stopping
         case watchdog

@@ -9,7 +9,7 @@ import LarderUpstream
 
 /// Why the daemon could not start, as the command reports it.
 enum StartFailure {
-    /// - Parameter settings: those that the daemon was to start with.
+    /// - Parameter settings: the settings with which the daemon was to start.
     static func explained(_ error: any Error, _ settings: Settings = Settings()) -> any Error {
         switch error {
         case let error as StoreError where error.code == .unusableDirectory && !error.message.contains("cache.path"):

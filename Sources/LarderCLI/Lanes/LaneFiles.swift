@@ -8,11 +8,11 @@ import LarderIO
 struct LaneFiles {
     /// The directory.
     let directory: String
-    /// All certificates, and the CA by itself.
+    /// The paths of a file with all certificates, and of a file with the CA alone.
     let bundle, authority: String
     private let javaStore, wgetSettings: String
 
-    /// Where systems keep all trusted certificates in one file.
+    /// The usual paths of a file with all certificates that the system trusts.
     private static let systemBundles = [
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
         "/etc/ssl/cert.pem",
@@ -57,7 +57,7 @@ struct LaneFiles {
         return text + Array("\nca_certificate = \(bundle)\n".utf8)
     }
 
-    /// The variables by which programs find certificates, and those that make them use the proxy at all.
+    /// The variables that point programs to the certificates, and the variables that make programs use the proxy.
     ///
     /// - Parameters:
     ///   - door: the lane's own address, for programs that cannot send a user name.

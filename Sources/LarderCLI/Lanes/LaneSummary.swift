@@ -16,7 +16,7 @@ struct LaneSummary {
 
     var lines: [String] {
         let requests = json["requests"]?.int ?? 0
-        // As in the hit ratio of `larder status`: what no origin had to send.
+        // The hit ratio of `larder status` also counts responses that the origin did not have to send.
         let asked = ["validated", "collapsed"].reduce(0) { $0 + (json["outcomes"]?[$1]?.int ?? 0) }
         let hits = (json["hits"]?.int ?? 0) + asked
         guard requests > 0 || !tunnels.isEmpty else {

@@ -84,8 +84,8 @@ enum LaneProcess {
         }
     }
 
-    /// Has this process ignore signals; returns those that it did not ignore before. A shell has jobs in the background
-    /// ignore the terminal's, and that must go on for their commands.
+    /// Makes this process ignore signals; returns the signals that it did not ignore before. A shell lets background
+    /// jobs ignore the terminal's signals, and their commands must keep ignoring them.
     static func ignore(_ signals: [Int32]) -> [Int32] {
         signals.filter { number in
             let former = signal(number, SIG_IGN)

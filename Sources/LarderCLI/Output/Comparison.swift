@@ -2,8 +2,8 @@
 
 import ArgumentParser
 
-/// The exit status of commands that compare, as that of `diff`: 0 when both are equal, 1 when they differ, 2 when they
-/// could not be compared.
+/// Exit statuses of commands that compare, like the statuses of `diff`: 0 for equal, 1 for different, 2 for a failed
+/// comparison.
 enum Comparison {
     /// - Parameter isEqual: prints the difference; false if there is one.
     static func run(_ isEqual: () throws -> Bool) throws {

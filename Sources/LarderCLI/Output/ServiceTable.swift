@@ -52,7 +52,7 @@ struct ServiceTable {
         name == ServiceTable.othersName ? ServiceTable.others : Outline.printable(name)
     }
 
-    /// The name that `/-/…` gives to what no service claims, and the one that people see.
+    /// The name of unclaimed traffic in `/-/…`, and the name that people see.
     static let othersName = "-"
     static let others = "(other hosts)"
 

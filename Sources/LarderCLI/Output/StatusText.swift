@@ -20,7 +20,7 @@ enum StatusText {
         return sections.filter { !$0.isEmpty }.joined(separator: "\n")
     }
 
-    /// The same, and everything else by its name; the event loops are for `--json`.
+    /// The summary line, then all members of the status by name. The event loops are shown by `--json` only.
     static func whole(_ status: JSONValue, _ style: TextStyle) -> String {
         var all = JSONObject()
         for name in status.object?.names ?? [] where name != "loops" { all[name] = status[name] }

@@ -23,7 +23,7 @@ enum WrappedLine {
         return (lines + [last]).joined(separator: "\n")
     }
 
-    /// Where the text of a line begins: behind its last gap of two blanks or more, if that is in the first half.
+    /// The index where the text of a line begins: after its last gap of two blanks or more in the first half.
     private static func beginning(of line: String, _ width: Int) -> Int {
         let characters = Array(line.prefix(width / 2))
         let indent = characters.prefix { $0 == " " }.count

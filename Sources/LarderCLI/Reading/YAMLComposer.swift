@@ -16,7 +16,7 @@ struct YAMLComposer: ~Copyable {
     private let parser: UnsafeMutablePointer<yaml_parser_t>
     private let input: UnsafeMutableBufferPointer<UInt8>
     private let limits: Limits
-    /// The values that aliases stand for, and how many levels each has.
+    /// The values that aliases refer to, and the number of levels of each.
     private var anchors: [String: (node: YAMLNode, levels: Int)] = [:]
     private var depth = 0
     /// The deepest level of the value being composed, aliases included.

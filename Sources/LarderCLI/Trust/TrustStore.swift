@@ -55,7 +55,7 @@ struct TrustStore: Equatable {
         case run([String])
     }
 
-    /// The steps that install the certificate in `file` under a name of its own.
+    /// The steps that install the certificate in `file` under the given name.
     func installing(_ file: String, as name: String) -> [Step] {
         switch kind {
         case .system(let directory, let command):
@@ -119,7 +119,7 @@ struct TrustStore: Equatable {
             do throws(TrustSteps.Failure) {
                 names = try TrustSteps.output(of: list)
             } catch {
-                // Nobody has to install certutil for a browser that has nothing of Larder's.
+                // certutil is not needed for a browser without certificates of Larder's.
                 guard TrustStore.mentionsLarder("\(directory)/cert9.db") else { return Holdings() }
                 throw error
             }
@@ -158,7 +158,7 @@ struct TrustStore: Equatable {
         }
     }
 
-    /// Lines for a shell that show Larder's entries, and remove those that a person finds among them.
+    /// Shell commands that list Larder's entries, and remove the entries that a person selects.
     var linesByHand: [String] {
         let anyName = LocalCA.namePrefix + "NAME"
         let remove = removing([anyName]).map(TrustSteps.line).joined(separator: " && ")

@@ -8,7 +8,7 @@ struct PasswordLine {
     enum Outcome: Equatable {
         case more
         case done(String)
-        /// Ctrl-C, or Ctrl-D: nothing is to be done.
+        /// Ctrl-C or Ctrl-D: the command is cancelled.
         case givenUp
         /// The bytes typed are no text.
         case notText
@@ -25,7 +25,7 @@ struct PasswordLine {
             return String(validating: octets, as: UTF8.self).map { .done($0) } ?? .notText
         case 0x03, 0x04, 0x1C: return .givenUp
         case 0x08, 0x7F:
-            // A character, however many bytes it has.
+            // Remove one character, which may have several bytes.
             while let last = octets.popLast(), last & 0xC0 == 0x80 {}
         case 0x15: octets = []
         default: if octets.count < PasswordLine.limit { octets.append(octet) }

@@ -54,7 +54,7 @@ struct StoredUsers {
         return old == nil
     }
 
-    /// Where the file is, if `path` is a link to it: the link stays.
+    /// The location of the file that `path` links to: the link is kept.
     private func resolved() throws -> (directory: String, name: String) {
         var path = path
         if let real = realpath(path, nil) {

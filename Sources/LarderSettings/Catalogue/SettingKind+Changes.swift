@@ -63,7 +63,7 @@ extension SettingKind where Value == Secret {
             })
     }
 
-    /// Where a webhook is.
+    /// The webhook's URL for display, with its path redacted.
     private static func shown(_ webhook: String) -> String {
         guard let url = try? TargetURI(webhook) else { return "[redacted]" }
         return url.pathAndQuery == "/" ? url.string : url.origin + "/redacted"

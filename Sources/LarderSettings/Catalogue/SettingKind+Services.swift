@@ -83,7 +83,7 @@ extension SettingsReader {
         return entries.filter { !places.contains($0.place) }
     }
 
-    /// The service that `--set services.<name>.…` was probably meant for, when there is none of that name.
+    /// The service that `--set services.<name>.…` was probably meant for, if no service has that name.
     fileprivate func knownService(near entry: SettingNode.Entry) -> String? {
         guard case .option = entry.place else { return nil }
         return Nearest.name(to: entry.key, in: serviceNames).map { "services.\($0)" }
@@ -145,7 +145,7 @@ extension SettingKind where Value == [ConfigureBlock] {
 }
 
 extension SettingKind where Value == String {
-    /// The name of a preset. It is not shown: the settings that it stands for are.
+    /// The name of a preset. It is not shown: the settings of the preset are shown instead.
     static var preset: SettingKind {
         let text = SettingKind.line("preset")
         return SettingKind(text.name, expected: text.expected, read: text.read, show: { _ in .nothing })

@@ -4,7 +4,7 @@ import LarderHTTP
 
 /// Every setting of the daemon, once: all other keys are unknown.
 package enum SettingsCatalogue {
-    /// Reads a whole configuration; nil stands for an absent one. The reader collects problems.
+    /// Reads a whole configuration; nil represents an absent configuration. The reader collects problems.
     package static func read(_ node: SettingNode?, _ reader: inout SettingsReader) -> Settings {
         var settings = Settings()
         if let node { root.read(node, into: &settings, &reader) }
@@ -16,8 +16,8 @@ package enum SettingsCatalogue {
     /// The values in force, in the shape of the configuration and without secrets.
     package static func show(_ settings: Settings) -> ShownValue { root.show(settings) }
 
-    /// The result of reloading `new` in a process with `old`: settings that need a restart keep their values. Also the
-    /// names of those that were changed and wait for a restart.
+    /// The result of reloading `new` in a process with `old`: settings that need a restart keep their values. Also
+    /// returns the names of the settings that changed and wait for a restart.
     package static func reloaded(_ old: Settings, as new: Settings) -> (settings: Settings, waiting: [String]) {
         var settings = new
         var waiting: [String] = []

@@ -71,7 +71,7 @@ enum SettingsChecks {
                 expected: "a secret that nobody guesses", advice: "make one with `openssl rand -hex 32`", &reader)
         }
         if !settings.tls.listen.isEmpty, settings.tls.certificate == nil || settings.tls.key == nil {
-            // Where there is nothing, the setting that needs it is the place.
+            // The missing setting is reported at the setting that needs it.
             reader.refuse(
                 SettingsProblem(
                     at: reader.place(of: "tls.listen"),

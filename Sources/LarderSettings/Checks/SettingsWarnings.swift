@@ -28,7 +28,7 @@ enum SettingsWarnings {
 
     // MARK: Clients
 
-    /// Every address of a family includes the others, so that nobody can listen on one of them besides.
+    /// An unspecified address includes all others of its family, so a second listener cannot use one of them.
     private static func checkListeners(_ settings: Settings, _ reader: inout SettingsReader) {
         let lists = [
             ("listen", settings.listen), ("tls.listen", settings.tls.listen), ("admin.listen", settings.admin.listen),
@@ -125,8 +125,8 @@ enum SettingsWarnings {
             &reader)
     }
 
-    /// A registry's preset shares what it stores whatever token asked for it, as for public images all tokens are
-    /// equal. Of other people's machines, tokens for private images are to be expected.
+    /// A registry's preset shares responses between requests with different tokens, as all tokens are equal for public
+    /// images. Clients on other people's machines probably have tokens for private images.
     private static func checkRegistry(
         _ service: ServiceSettings, _ settings: Settings, _ reader: inout SettingsReader
     ) {
@@ -223,7 +223,7 @@ enum SettingsWarnings {
         }
     }
 
-    /// A webhook's URL is often all that authorises its use.
+    /// The URL of a webhook is often the only authorisation for its use.
     private static func checkWebhook(
         _ block: ConfigureBlock, at setting: String, _ reader: inout SettingsReader
     ) {
@@ -254,7 +254,7 @@ enum SettingsWarnings {
         }
     }
 
-    /// The registered ones (IANA), without those that only HTTP/2 has.
+    /// The methods in the IANA registry, without the methods that only HTTP/2 has.
     private static let knownMethods = [
         "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "QUERY", "ACL",
         "BASELINE-CONTROL", "BIND", "CHECKIN", "CHECKOUT", "COPY", "LABEL", "LINK", "LOCK", "MERGE", "MKACTIVITY",

@@ -50,7 +50,7 @@ extension SettingKind where Value == RefreshAhead {
 }
 
 extension RefreshAhead {
-    /// As it is written in the configuration.
+    /// The value as written in the configuration.
     package var text: String {
         func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
         return switch self {

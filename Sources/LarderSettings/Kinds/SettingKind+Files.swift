@@ -19,8 +19,8 @@ extension SettingKind where Value == FileMode {
 }
 
 extension SettingKind where Value == FileLocation {
-    /// The location of the database: its directory, with or without a slash at the end, or the file in it. All are read
-    /// as the file.
+    /// The location of the database: its directory, with or without a slash at the end, or the database file. Each form
+    /// is read as the path of the file.
     static var database: SettingKind {
         let name = "larder.db"
         let location = SettingKind.location()

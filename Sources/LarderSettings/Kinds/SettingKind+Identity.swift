@@ -41,7 +41,7 @@ extension SettingKind where Value == Identity.Part {
 }
 
 extension Identity.Part {
-    /// As it is written in the configuration.
+    /// The part as written in the configuration.
     package var text: String {
         switch self {
         case .field(let name): name.spelling

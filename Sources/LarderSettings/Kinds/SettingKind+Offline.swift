@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SettingKind where Value == OfflineMode {
-    /// `on`, `off` or `auto`; `true` and `false` stand for the first two.
+    /// `on`, `off` or `auto`; `true` means `on` and `false` means `off`.
     static var offlineMode: SettingKind {
         .text(
             "word", expected: "`off`, `on` or `auto`", bounds: "off, on, auto",

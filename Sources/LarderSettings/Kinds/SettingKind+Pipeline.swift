@@ -163,7 +163,7 @@ extension SettingKind where Value == String {
 }
 
 extension SettingsReader {
-    /// True if there is a stage of that name: a usual one, or one that an `order` of this service named so far.
+    /// True if a stage has that name: a usual stage, or a stage that an earlier `order` of this service named.
     fileprivate func knowsStage(_ name: String) -> Bool { sortedStages.contains(name) }
 
     /// True if an entry is for a stage; if not, it is refused.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SettingKind where Value: SettingsRoot {
-    /// A map that is a section of its own.
+    /// A map whose keys are the settings of `section`.
     static func section(_ name: String, _ section: SettingsSection<Value>, expected: String) -> SettingKind {
         SettingKind(
             name, expected: expected,
@@ -18,7 +18,7 @@ extension SettingKind where Value: SettingsRoot {
             show: { section.show($0) })
     }
 
-    /// The same, or `none`, which removes the setting of an earlier block.
+    /// A value of this kind, or `none`, which removes the setting of an earlier block.
     var revocable: SettingKind<Revocable<Value>> {
         let expected = "\(expected), or `none`"
         return SettingKind<Revocable<Value>>(

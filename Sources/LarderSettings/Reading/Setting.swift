@@ -31,7 +31,7 @@ package struct Setting<Root: SettingsRoot>: Sendable {
     let readShort: (@Sendable (SettingNode, inout Root, inout SettingsReader) -> Void)?
 
     /// Declares the setting at `path`. `initially` describes the default in words when it depends on something;
-    /// otherwise that of a new `Root` is shown.
+    /// otherwise the default is the value in a new `Root`.
     init<Value>(
         _ name: String, _ path: any WritableKeyPath<Root, Value> & Sendable, _ kind: SettingKind<Value>,
         initially: String? = nil, isRequired: Bool = false, needsRestart: Bool = false,

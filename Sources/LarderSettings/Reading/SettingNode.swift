@@ -77,7 +77,7 @@ package struct SettingNode: Sendable {
         case .map(let entries): return entries.isEmpty ? "an empty map" : "a map"
         case .scalar(let scalar):
             if scalar.isNull { return "nothing" }
-            // A secret may be a number, but nobody learns which.
+            // A secret may be a number, but its value must not be shown.
             guard showingText else { return !scalar.isQuoted && Double(scalar.text) != nil ? "a number" : "a text" }
             return SettingsProblem.quoted(scalar.written)
         }

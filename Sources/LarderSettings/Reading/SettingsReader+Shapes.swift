@@ -35,7 +35,7 @@ extension SettingsReader {
     }
 
     /// The items of a list, or one value alone; nil, and refused, if there are too few or too many. `name` and
-    /// `expected` are those of an item.
+    /// `expected` describe an item.
     @inline(never)
     mutating func items(
         of node: SettingNode, name: String, expected: String, count: ClosedRange<Int>

@@ -57,7 +57,7 @@ package struct SettingsReader {
         return problem
     }
 
-    /// True if a setting is there and was not read, which has been reported: it is not missing, too.
+    /// True if a problem of the setting was reported. The setting is not reported as missing again.
     package func isReported(_ setting: String) -> Bool {
         unresolved.values.contains(setting) || problems.contains { $0.setting == setting }
     }

@@ -11,7 +11,7 @@ package indirect enum ShownValue: Sendable, Equatable {
 
     package static func == (a: ShownValue, b: ShownValue) -> Bool { a.yaml == b.yaml }
 
-    /// As one line of YAML.
+    /// The value as one line of YAML.
     package var yaml: String {
         switch self {
         case .nothing: return "null"
@@ -26,7 +26,7 @@ package indirect enum ShownValue: Sendable, Equatable {
         }
     }
 
-    /// As a block of YAML with a line end after each line.
+    /// The value as a block of YAML with a line end after each line.
     package var yamlBlock: String {
         var text = ""
         writeBlock(to: &text, indent: 0)
@@ -71,7 +71,7 @@ package indirect enum ShownValue: Sendable, Equatable {
         }
     }
 
-    /// As one line of JSON.
+    /// The value as one line of JSON.
     package var json: String {
         switch self {
         case .nothing, .flag, .number: return yaml

@@ -41,7 +41,7 @@ package enum SettingsSchema {
                 groups.append((parts[0], [inner]))
             }
         }
-        // The settings within one that is a map or a word are listed below its name (`afterWrite.action`).
+        // The settings within a setting that is a map or a word are listed below its name (`afterWrite.action`).
         for group in groups {
             properties[group.name] = .object(section(group.settings))
         }

@@ -53,7 +53,7 @@ package struct ConfigureBlock: Sendable {
     /// The name of the block for people.
     package var title: String { description ?? pattern.patternDescription }
 
-    /// Overrides the settings of earlier blocks with those of this block, except `decorate`.
+    /// Overrides the settings of earlier blocks with the settings of this block, except `decorate`.
     package func apply(to configuration: inout Configuration, _ variables: VariableValues = VariableValues()) {
         for edit in headers { configuration.fields[edit.name] = edit.value?.reveal(variables) }
         for assignment in assignments { assignment.assign(&configuration) }

@@ -72,7 +72,7 @@ extension TransformerSettings {
 }
 
 extension TransformerSettings.Plain {
-    /// The content type that a standard transformer parses; nil for those that decode codings.
+    /// The content type that a standard transformer parses; nil for transformers that decode codings.
     var parsed: ContentType? {
         switch self {
         case .json: .json

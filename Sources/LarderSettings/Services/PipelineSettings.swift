@@ -34,14 +34,14 @@ package struct StageSettings: Sendable {
     package init(_ key: PipelineStageKey) { self.key = key }
 }
 
-/// Whether the output of a stage is stored.
+/// The choice to store the output of a stage.
 package enum StageCaching: String, Sendable, CaseIterable {
     case `default`, none
 }
 
 /// One transformer: its function, and the content it applies to. Exactly one of the properties up to `exec` is set.
 package struct TransformerSettings: Sendable {
-    /// Those without options.
+    /// Transformers without options.
     package enum Plain: String, Sendable, CaseIterable {
         case json, text, image, decode, gunzip, brotli, zstd
     }
@@ -77,7 +77,7 @@ package struct TransformerSettings: Sendable {
     package var contentTypes: [ContentTypePattern]?
     package var onMismatch: InputTypeMismatchAction?
     package var transformErrors: Bool?
-    /// For codings: decode it whatever `Content-Encoding` says.
+    /// For codings: decode with any value of `Content-Encoding`.
     package var always: Bool?
 
     package init() {}

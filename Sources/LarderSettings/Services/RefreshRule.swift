@@ -8,7 +8,7 @@ package import LarderTransformers
 package struct RefreshRule: Sendable, Equatable {
     /// The statuses by which an origin refuses a credential.
     package var onStatus: [Status] = [401]
-    /// Where a new one is requested: a path below the base URL, or an absolute URL.
+    /// The URL of the request for a new credential: a path below the base URL, or an absolute URL.
     package var url = RefreshURL.placeholder
     package var method = Method.post
     package var headers: [HeaderEdit] = []

@@ -3,9 +3,9 @@
 import Larder
 import LarderHTTP
 
-/// A refresh together with the service that has it: by both, the origin knows whose credential it renews.
+/// A refresh together with its service: both determine for the origin whose credential is renewed.
 ///
-/// Other services may use the variables as well, and change their user with it.
+/// Other services may use the same variables, and change their user with them.
 package struct Renewal: Sendable {
     fileprivate let rule: RefreshRule
     private let service: ServiceSettings
@@ -18,8 +18,8 @@ package struct Renewal: Sendable {
         self.certificate = certificate
     }
 
-    /// The variables that say whose credential it is: those of the request, and of the service's other fields, which may
-    /// go with it.
+    /// The variables that identify the owner of the credential: the variables of the request, and of the service's
+    /// other fields, which the request may contain.
     fileprivate var variables: Set<String> {
         rule.requestVariables.union(Set(service.variablesInFields).subtracting(rule.variables))
     }
@@ -29,7 +29,7 @@ package struct Renewal: Sendable {
         let base = service.baseURL.target
         let place = rule.url.resolved(below: base)?.string ?? rule.url.text
         var octets = VariableValues.octets(of: "renewed at", place) + service.ownCredentials(values, certificate)
-        // The fields that go with it may say who asks, whatever their names are.
+        // Fields sent with the request may identify the user, under any name.
         let url = ResourceURL(place)
         for block in service.configure
         where block.methods?.contains(rule.method) != false && block.pattern.predicate(relativeTo: base)(url) {

@@ -13,7 +13,7 @@ package struct RouteTemplate: Sendable, Equatable {
         case rest(String)
     }
 
-    /// As it was written.
+    /// The template as written.
     package let text: String
     package let segments: [Segment]
 

@@ -6,18 +6,18 @@ import LarderRules
 import LarderUpstream
 
 extension ServiceSettings {
-    /// The state that the service's stored responses go with, in an unambiguous form: once it is another, they are another
-    /// user's. Nil where they go with nothing.
+    /// The state that the service's stored responses depend on, in an unambiguous form: once it changes, they are
+    /// another user's responses. Nil if they depend on no state.
     ///
-    /// These are the credentials of the service's own, unless its responses are for everyone: fields with a credential's
-    /// name or with values from elsewhere and what they are for, its certificate, and its user at a proxy of its own; and
-    /// the variables with `wipeAll`. A new value that a `refreshToken` got is the same user's, whichever service has it:
-    /// there it counts what the value was got with.
+    /// The state contains the service's own credentials, unless its responses are for everyone: fields with a
+    /// credential's name or with values from elsewhere and their purposes, its certificate, and its user at a proxy of
+    /// its own; and the variables with `wipeAll`. A new value from a `refreshToken` has the same user, in any service:
+    /// the state contains the inputs of the refresh instead.
     ///
     /// - Parameters:
-    ///   - certificate: identifies that with which the service proves who it is.
-    ///   - programmed: those that the service's program sets.
-    ///   - saysPrivacyByURL: whether the service's program says of some URLs that they are not for everyone.
+    ///   - certificate: identifies the certificate with which the service authenticates.
+    ///   - programmed: the credentials that the service's program sets.
+    ///   - saysPrivacyByURL: true if the service's program says of some URLs that they are not for everyone.
     package func credentials(
         _ values: VariableValues, certificate: String? = nil, programmed: [UInt8] = [],
         saysPrivacyByURL: Bool = false
@@ -36,7 +36,7 @@ extension ServiceSettings {
         return octets.isEmpty ? nil : octets
     }
 
-    /// True if the service sends credentials of its own for responses that are not for everyone.
+    /// True if the service sends its own credentials for responses that are not for everyone.
     package func hasCredentials(certificate: String? = nil, saysPrivacyByURL: Bool = false) -> Bool {
         !isForEveryone(saysPrivacyByURL) && !ownCredentials(VariableValues(), certificate).isEmpty
     }
@@ -50,7 +50,7 @@ extension ServiceSettings {
         for block in configure {
             let before = octets.count
             for edit in block.headers {
-                // Values from elsewhere may be secret, whatever the field's name is.
+                // Values from elsewhere may be secret under any field name.
                 guard SecretName.isOne(field: edit.name) || edit.value?.reference != nil else { continue }
                 tell(edit.name.canonical, edit.value)
             }

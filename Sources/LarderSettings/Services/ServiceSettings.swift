@@ -21,14 +21,14 @@ package struct ServiceSettings: Sendable {
     package var sharesPartitions = false
     /// Query parameters to remove, by their names or globs of these.
     package var ignoreQuery: [NamePattern] = []
-    /// Additional hosts, beside that of `baseURL`, for resources of this service.
+    /// Hosts besides the host of `baseURL` for resources of this service.
     package var allowHosts: [HostPattern] = []
     /// TLS settings for the origin of `baseURL`.
     package var tls = ServiceTLS()
     package var browsers = BrowserSettings()
     /// The proxy through which the origin is reached; nil means `upstream.parent`.
     package var parent: ParentProxy?
-    /// Whether the origin is asked; nil means the global setting.
+    /// The service's offline mode; nil means the global setting.
     package var offline: OfflineMode?
     /// How many superseded responses are kept of each variant.
     package var history = 0

@@ -7,11 +7,11 @@ extension PasswordHash {
     ///
     /// Sources: crypt(5), and the settings of yescrypt 1.1 (`yescrypt-common.c`).
     enum Cost: Equatable {
-        /// Of sha512 and sha256.
+        /// The rounds of sha512 and sha256.
         case rounds(Int)
-        /// Of bcrypt: the logarithm of its rounds.
+        /// The logarithm of the rounds of bcrypt.
         case exponent(Int)
-        /// Of the others: blocks of 128 bytes that are passed, each of them kept in memory.
+        /// For the other methods, the number of processed blocks of 128 bytes. Each block stays in memory.
         case blocks(UInt64)
 
         /// Some seconds.

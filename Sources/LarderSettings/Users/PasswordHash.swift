@@ -25,7 +25,7 @@ package struct PasswordHash: Sendable, Hashable {
         case unknown
     }
 
-    /// As it is in the file.
+    /// The hash as written in the file.
     package let text: String
     package let method: Method
 

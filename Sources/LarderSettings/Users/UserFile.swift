@@ -2,7 +2,7 @@
 
 /// The text of a file of users: lines `NAME:HASH`, empty lines, and comments, which begin with `#`.
 ///
-/// Changing it keeps all that is not changed.
+/// A change preserves all other text.
 package struct UserFile: Sendable {
     /// An error in a line. Never contains a hash, nor the text in the place of one.
     package struct Fault: Error, Sendable, Equatable {
@@ -31,7 +31,7 @@ package struct UserFile: Sendable {
 
     // MARK: Reading
 
-    /// The users, and all that is wrong.
+    /// The users, and all problems.
     package func read() -> (table: UserTable, problems: [Fault]) {
         var users: [UserTable.User] = []
         var places: [String: Int] = [:]

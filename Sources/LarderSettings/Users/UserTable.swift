@@ -37,7 +37,7 @@ package struct UserTable: Sendable, Equatable {
         users.isEmpty ? UserTable.standIn : users[Int(number % UInt64(users.count))].hash
     }
 
-    /// For a table without users: a hash of random bytes that nobody knows.
+    /// A hash of unknown random bytes, for a table without users.
     private static let standIn = try? PasswordHash(
         "$y$j9T$qr.zm8PcjPpraQgYaDPBC/$JZcZ06/g5PAa2PrOcVPbKQCIipBq/v3NZiFjzIsGWmD")
 

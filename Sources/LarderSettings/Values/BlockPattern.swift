@@ -3,7 +3,7 @@
 package import Larder
 package import LarderHTTP
 
-/// Which URLs a block is for: those that every condition present accepts; without conditions, all of them.
+/// The URLs that a block is for: the URLs that satisfy all conditions. Without conditions, these are all URLs.
 package struct BlockPattern: Sendable {
     /// Relative to the service's `baseURL` unless it starts with a scheme.
     package var match: GlobPattern?

@@ -3,7 +3,7 @@
 import LarderIO
 package import LarderShared
 
-/// Where the engine is.
+/// The location of the engine.
 package struct EngineURL: Sendable, Equatable, CustomStringConvertible {
     package let nodes: [EngineNode]
     package let isCluster: Bool

@@ -47,7 +47,7 @@ package struct HostPattern: Hashable, Sendable {
         return name == "localhost" || name.hasSuffix(".localhost") || SocketAddress(bare: name)?.isLoopback == true
     }
 
-    /// True if `text` is made of labels of letters, digits, `-` and `_`, none of them empty but a trailing one.
+    /// True if `text` consists of labels of letters, digits, `-` and `_`. Only a trailing label may be empty.
     static func isHostName(_ text: some StringProtocol) -> Bool {
         guard (1...253).contains(text.utf8.count) else { return false }
         var labels = text.split(separator: ".", omittingEmptySubsequences: false)

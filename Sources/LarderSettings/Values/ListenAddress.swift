@@ -9,8 +9,8 @@ extension SocketAddress {
         self.init(host: text, port: port)
     }
 
-    /// Where to listen for `host:port`: one address, or both loopback addresses for `localhost`; nil when it is neither
-    /// that nor an IP address with a port (IPv6 in brackets).
+    /// The addresses to listen on for `host:port`: one IP address (IPv6 in brackets), or both loopback addresses for
+    /// `localhost`; nil if the host is neither.
     package static func listeners(_ text: String) -> [SocketAddress]? {
         guard let (host, port) = HostAndPort.split(text), let port else { return nil }
         if host.lowercased() == "localhost" { return [loopback(port: port), loopbackIPv6(port: port)] }

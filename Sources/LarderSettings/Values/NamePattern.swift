@@ -4,9 +4,9 @@ package import LarderHTTP
 
 /// A name in which `*` matches any characters.
 package struct NamePattern: Sendable, Hashable {
-    /// As it was written.
+    /// The pattern as written.
     package let text: String
-    /// The text before, between and behind the asterisks.
+    /// The texts before, between and after the asterisks.
     private let parts: [[UInt8]]
 
     package init(_ text: String) {

@@ -2,13 +2,13 @@
 
 package import Larder
 
-/// Whether origins are asked.
+/// The rule by which origins are asked.
 package enum OfflineMode: String, Sendable, CaseIterable {
-    /// As the rules of HTTP require.
+    /// Origins are asked as HTTP requires.
     case off
-    /// Never: clients get stored responses, whatever their age, else 504.
+    /// Origins are never asked: clients get stored responses of any age, else 504.
     case on
-    /// As `on` while the origin is unreachable, else as `off`.
+    /// `on` while the origin is unreachable, else `off`.
     case auto
 }
 

@@ -53,7 +53,7 @@ package struct Secret: Sendable, Equatable {
         }
     }
 
-    /// The variables in it.
+    /// The names of the variables in the secret.
     package var variables: [String] {
         pieces.compactMap { if case .variable(let name) = $0 { name } else { nil } }
     }

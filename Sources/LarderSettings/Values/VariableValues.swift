@@ -54,7 +54,7 @@ package struct VariableValues: Sendable {
         return VariableValues(VariableValues(given), renewers: renewers)
     }
 
-    /// The refreshes that set one of these variables, and those that set what `more` has to do with each of them, and so on.
+    /// The refreshes that set one of these variables, and recursively the refreshes that set one from `more`.
     private func renewers(of names: Set<String>, and more: (Renewer) -> some Sequence<String>) -> [Renewer] {
         var (names, left, found) = (names, renewers, [Renewer]())
         while let next = left.firstIndex(where: { !names.isDisjoint(with: $0.renewed) }) {
@@ -83,13 +83,13 @@ package struct VariableValues: Sendable {
         owner(of: names) == other.owner(of: names)
     }
 
-    /// These variables and those that the same refreshes set, and so on, in the order of their names.
+    /// These variables, and recursively all variables that a refresh sets together with one of them, sorted by name.
     package func renewedTogether(with names: [String]) -> [String] {
         Set(names).union(renewers(of: Set(names), and: \.renewed).flatMap(\.renewed)).sorted()
     }
 
-    /// Tells users apart whom the named variables identify, in an unambiguous form: the values, and whoever has them
-    /// renewed. Nil where neither says anything.
+    /// Identifies the user of the named variables in an unambiguous form: by their values, and by the refreshes that
+    /// renew them. Nil if the variables have neither.
     package func identity(of names: [String]) -> [UInt8]? {
         let identity = (octets(of: names) ?? []) + renewers(of: Set(names))
         return identity.isEmpty ? nil : identity
@@ -105,7 +105,7 @@ package struct VariableValues: Sendable {
         names.reduce(0) { $0 + (values[$1]?.generation ?? 0) }
     }
 
-    /// The named variables with their values, in an unambiguous form; nil when none of them is set.
+    /// The named variables with their values, in an unambiguous form; nil if all of them are unset.
     package func octets(of names: some Sequence<String>) -> [UInt8]? {
         var octets: [UInt8] = []
         for name in names {
