@@ -24,7 +24,7 @@ extension AheadRefresher {
             target, in: delay, vouched: variant.stored.responseTime, uses: resource.memory.hits, jitter, on: context)
     }
 
-    /// Has a resource looked at that may be in the store alone, or that someone begins to observe.
+    /// Queues a resource, unless it is queued already. It may be in the store alone, or newly observed.
     func consider(_ target: AheadTarget, in delay: Duration, on context: LoopContext) {
         let isKnown = state.withLock { $0.queue.due(target.key) != nil }
         guard !isKnown,
@@ -76,7 +76,7 @@ extension AheadRefresher {
         wake(on: context)
     }
 
-    /// True if it is clear at once that nothing is done about it: nobody has asked for it since it came.
+    /// True if the resource can be skipped at once: it has had too few requests since its response arrived.
     private func isForgotten(_ entry: AheadQueue.Entry, on context: LoopContext) -> Bool {
         guard entry.vouched != nil,
             let service = context.configuration.router.table.numbered(entry.target.key.serviceNumber),
@@ -132,9 +132,9 @@ extension AheadRefresher {
         }
     }
 
-    // MARK: Resources that nobody has loaded since the start
+    // MARK: Resources not loaded since the start
 
-    /// Has the stored responses of services with a schedule looked at.
+    /// Queues the stored responses of services with a schedule.
     func considerStored(on context: LoopContext) async {
         guard let store = context.diskTier?.store else { return }
         for service in context.configuration.router.table.all where service.hasSchedule {

@@ -6,9 +6,9 @@ import LarderIO
 
 /// Distributes the changes of Resources to the event streams about them.
 ///
-/// A thread of its own takes changes from the feed, formats each once, and puts it into the mailbox of every loop with
-/// a stream about it; the loop passes it on to its streams. So a change costs a Resource the same however many
-/// observers there are, and all queues are bounded: slow readers get a snapshot instead of the events they missed.
+/// The hub's thread formats each change from the feed once, and puts it into the mailbox of every loop with a stream
+/// about the Resource; the loop sends it to its streams. So a change costs its Resource the same for any number of
+/// observers. All queues are bounded: slow readers get a snapshot instead of the events they missed.
 package final class EventHub: Sendable {
     private struct State {
         var topics: [EventSubject.Key: Topic] = [:]
@@ -174,7 +174,7 @@ package final class EventHub: Sendable {
         }
     }
 
-    /// Ends the thread; nothing is reported any more.
+    /// Ends the thread. Later changes are not reported.
     func close() {
         let worker = state.withLock { state in
             state.isClosed = true

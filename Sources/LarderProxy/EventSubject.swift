@@ -65,7 +65,7 @@ package struct EventSubject: Sendable {
     }
 }
 
-/// One URL of a service, whatever the partition.
+/// One URL of a service, in any partition.
 struct EventKey: Hashable, Sendable {
     var service: UInt32
     var url: String
@@ -78,9 +78,9 @@ package protocol EventText: Sendable {
     /// A finished exchange.
     func event(_ note: RequestNote) -> [UInt8]
 
-    /// The first event for new subscribers, and for those that have missed events.
+    /// The first event for new subscribers, and for subscribers that have missed events.
     ///
-    /// - Parameter resource: the watched one; nil to find those that match.
+    /// - Parameter resource: the watched Resource; nil to find the Resources that match.
     func snapshot(of subject: EventSubject, _ resource: Resource?, in proxy: Proxy) async -> EventSnapshot
 
     /// The last event of a stream that Larder ends.

@@ -16,8 +16,8 @@ class LoopLoad {
     }
 }
 
-/// Reports the progress of one loop's loads while there are observers (model: PG-03): of all Resources over the network,
-/// or a program's, of its own. Confined to its loop.
+/// Reports the progress of one loop's loads while there are observers (model: PG-03). Observers over the network
+/// observe all Resources, and a program observes its own Resources. Confined to its loop.
 ///
 /// Loads shorter than one interval report nothing; longer ones report changes, and their Resource reports 1 at the end.
 /// Without observers there is no timer, and a load costs a list entry.
@@ -55,9 +55,9 @@ final class LoadTicker {
 
     /// The interval of the timer, and so the shortest between reports.
     static let interval = Duration.milliseconds(500)
-    /// The same while a program looks at the Resource of a load.
+    /// The interval of the timer while a program observes the Resource of a load.
     static let programInterval = Duration.milliseconds(50)
-    /// How many loads report at each tick; those that have waited longest come first.
+    /// The most loads that report at each tick; the loads that have waited longest come first.
     static let limit = 64
     /// Smaller changes are not reported.
     private static let threshold = 0.005

@@ -65,7 +65,7 @@ extension LoopContext {
 }
 
 extension OriginWatch.Event {
-    /// The log line: once for each change, however many requests it concerns.
+    /// Logs one line for the change, for any number of requests that it concerns.
     func log(to logger: Logger) {
         switch self {
         case .stopped(let origin, let error):

@@ -36,7 +36,7 @@ final class LoopContext: StagedLoop {
     /// The loads on this loop.
     let ticker: LoadTicker
     private(set) var isDraining = false
-    /// Those whom it serves; nil once it has ended.
+    /// The clients that this loop serves; nil once the loop has ended.
     private(set) var clients: (any LoopClients)?
     private var date: (second: Int64, text: String) = (.min, "")
     /// The last value of `Via`, and its origin.
@@ -85,7 +85,7 @@ final class LoopContext: StagedLoop {
         return date.text
     }
 
-    /// `Via` in a request to the origin of `uri`: usually that of the previous request.
+    /// The value of `Via` in a request to the origin of `uri`: usually the value of the previous request.
     func via(to uri: TargetURI) -> String {
         if let lastVia, lastVia.uri.hasSameOrigin(as: uri) { return lastVia.value }
         let value = configuration.via(to: uri)
@@ -126,7 +126,7 @@ final class LoopContext: StagedLoop {
         upstream.drain()
     }
 
-    /// Ends the remaining connections, and the loads that may still run in the tasks of those that have left.
+    /// Ends the remaining connections, and the loads that may still run in tasks of clients that have left.
     func closeAll() {
         clients?.closeAll()
         clients = nil

@@ -9,8 +9,8 @@ extension Proxy {
         for context in contexts { await context.turn() }
     }
 
-    /// Has the Resources let go of the configuration before this one, with its transformers and their programs: one that
-    /// nobody asks for would keep it. The state of origins under its TLS settings goes too.
+    /// Releases the former configuration, with its transformers and their programs, from all Resources: a Resource
+    /// without requests would keep it. Removes the state of origins under its TLS settings.
     func forgetFormerConfiguration() async {
         await settle()
         let services = configuration.router.table

@@ -20,15 +20,15 @@ package struct AdminSocket: Sendable {
 
 /// The addresses that a proxy listens on.
 struct ListeningAddresses {
-    /// The service manager's, then those of the configuration in its order, without those of the admin surface alone.
+    /// Addresses of the service manager, then of the configuration in its order, but not of the admin surface alone.
     var clients: [SocketAddress] = []
     var overTLS: [SocketAddress] = []
-    /// Of the admin surface alone.
+    /// The addresses of the admin surface alone.
     var admin: [SocketAddress] = []
 }
 
 extension Proxy {
-    /// Opens all listeners; whoever hears that the proxy is ready finds them.
+    /// Opens all listeners, before the proxy is reported as ready.
     func listen(inherited: [Int32], admin: AdminSocket?) async throws -> ListeningAddresses {
         let settings = configuration.settings
         var addresses = ListeningAddresses()
@@ -73,7 +73,7 @@ extension Proxy {
         address == .loopbackIPv6(port: address.port) && all.contains(.loopback(port: address.port))
     }
 
-    /// Every loop gets a socket of its own on the address; the kernel distributes connections among them.
+    /// Opens one socket for each loop on the address; the kernel distributes connections among the sockets.
     private func listen(
         on address: SocketAddress, isAdminOnly: Bool = false, overTLS: Bool = false
     ) async throws -> SocketAddress {

@@ -6,7 +6,7 @@ import LarderIO
 import Logging
 
 extension Proxy {
-    /// A log of the failures of caches: one line in ten seconds, however many fail.
+    /// A log of the failures of caches: at most one line in ten seconds.
     static func cacheLog(to logger: Logger, _ time: any TimeSource) -> ModelLog {
         let lines = Lock(RepeatedLines<UInt16>())
         return ModelLog(categories: .cache) { category, message in

@@ -8,9 +8,9 @@ import LarderStores
 import LarderUpstream
 import Logging
 
-/// Offline mode, and the responses available in it.
+/// The offline mode, and the responses that are available offline.
 extension Proxy {
-    /// Whether a service asks its origin for resources with this configuration.
+    /// The offline mode of a service for resources with this configuration.
     package func offlineMode(_ service: RoutedService, _ configuration: EffectiveConfiguration) -> OfflineMode {
         offline.mode(of: service.name, configured: configuration.offline)
     }

@@ -14,14 +14,14 @@ package final class Proxy: Sendable {
     /// This, while its loops run: requests that programs make before wait for it.
     package let running = Expected<Proxy>()
     package let registry: Registry
-    /// nil when nothing is stored on disk.
+    /// The store on disk; nil without one.
     package let diskTier: DiskTier?
     /// The parts of the daemon beside the core.
     let features: [any Feature]
     package let counters: [LoopCounters]
     package let logger: Logger
     package let startedAt: Timestamp
-    /// The same by the monotonic clock, in nanoseconds.
+    /// The start by the monotonic clock, in nanoseconds.
     let monotonicStart: Int64
     /// Answers requests addressed to Larder itself.
     package let pages: any OwnPages
@@ -128,8 +128,8 @@ package final class Proxy: Sendable {
 
     package var configuration: ProxyConfiguration { state.withLock { $0.configuration } }
 
-    /// The configuration that was applied last, for a loop that has `known`: usually the same, which is found without a
-    /// lock.
+    /// The configuration that was applied last, for a loop that has `known`. Usually that is `known`, which is returned
+    /// without a lock.
     func configuration(orKnown known: ProxyConfiguration) -> ProxyConfiguration {
         // Both are alive, so equal addresses mean the same object.
         latest.load(ordering: .acquiring) == known.address ? known : configuration
@@ -184,8 +184,8 @@ package final class Proxy: Sendable {
         return context
     }
 
-    /// Opens a port whose clients all belong to `lane`, for programs that cannot authenticate to a proxy: those of
-    /// `user` alone.
+    /// Opens a port whose clients all belong to `lane`, for programs that cannot authenticate to a proxy. Only programs
+    /// of `user` are served.
     package func openDoor(of lane: Lane, for user: UInt32) async throws -> SocketAddress {
         try await anyContext().perform { try $0.liveClients().openDoor(of: lane, for: user) }
     }
@@ -223,7 +223,7 @@ package final class Proxy: Sendable {
         do {
             await DefaultExecutor.begin()
             try await startLoops()
-            // Programs may have invalidated what is on disk while they configured their services: nobody gets that any more.
+            // Programs may have invalidated stored responses while they configured services: clients must not get them.
             for service in configuration.router.table.services { await service.service.finishCacheWork() }
             let addresses = try await listen(inherited: inherited, admin: admin)
             state.withLock { state in

@@ -27,7 +27,7 @@ package final class ProxyConfiguration: Sendable {
     let tls: TLSServerContext?
     /// Stands for the content of `tls.clientCA`; nil without one.
     let clientAuthorities: String?
-    /// Those who may use the proxy; nil where nobody is asked who it is.
+    /// The users who may use the proxy; nil if clients need no credentials.
     let users: UserGate?
     /// The https hosts that are intercepted.
     package let interception: InterceptionRules

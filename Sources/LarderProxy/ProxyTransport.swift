@@ -7,8 +7,8 @@ import LarderRules
 import LarderSettings
 import LarderUpstream
 
-/// Sends the model's own requests over the proxy's loops and connections: those of decorators, of `afterWrite`, and of
-/// services written in Swift.
+/// Sends the model's own requests over the proxy's loops and connections: requests of decorators, of `afterWrite`, and
+/// of services written in Swift.
 package final class ProxyTransport: UpstreamTransport {
     private let proxy = Expected<Proxy>()
 

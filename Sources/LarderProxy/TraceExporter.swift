@@ -9,8 +9,8 @@ import Logging
 
 /// Sends spans to a collector, over OTLP/HTTP in its JSON encoding.
 ///
-/// Spans wait in a bounded queue, so that neither a slow collector nor one that is gone affects requests: what does not
-/// fit is dropped and counted. One loop at a time sends a batch.
+/// Spans wait in a bounded queue, so that a slow or absent collector does not affect requests: spans that do not fit
+/// are dropped and counted. One loop at a time sends a batch.
 package final class TraceExporter: Sendable {
     /// The totals since the start, in spans.
     package struct Counts: Sendable, Equatable {
@@ -227,7 +227,7 @@ private struct Collector {
         fields[.userAgent] = "Larder/\(LarderVersion.current)"
         fields[.contentType] = "application/json"
         for header in headers { fields[header.name] = header.value?.reveal() }
-        // Where the collector is this Larder, or is reached through it, a span for each batch would never end.
+        // If the collector is this Larder, or is reached through it, each batch would cause a span, and so a batch.
         fields[TraceContext.parentField] = TraceContext.unrecorded().text
         var request = UpstreamRequest(
             origin: Origin(uri), head: RequestHead(method: .post, target: uri.pathAndQuery, fields: fields),

@@ -11,7 +11,7 @@ final class Tracer {
     private let exporter: TraceExporter
     // Holds: the context has the tracer.
     private unowned let context: LoopContext
-    /// Of 2⁶⁴ requests without a trace, how many begin one; nil for all.
+    /// The number of requests without a trace, out of 2⁶⁴, that begin a trace; nil for all.
     private let share: UInt64?
     private var random = UInt64.random(in: 1 ... .max)
     /// True if the next request without a trace begins one, once that has been decided.

@@ -113,7 +113,7 @@ struct LinkMap: Equatable {
 
     /// Sixteen hexadecimal digits that identify the map.
     var digest: String {
-        // FNV-1a: the input is the operator's own configuration, for which nobody has an interest in collisions.
+        // FNV-1a: the input is the operator's own configuration, and the operator has no interest in collisions.
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for octets in entries.flatMap({ [$0.scheme, $0.place, $0.target] }) + locals.flatMap({ [$0.path, $0.target] }) {
             for octet in octets + [0] { hash = (hash ^ UInt64(octet)) &* 0x100_0000_01b3 }

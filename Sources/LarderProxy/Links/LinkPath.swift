@@ -69,7 +69,7 @@ struct LinkPath {
         }
     }
 
-    /// True if a path ends before `octet`: with its URL, or with the query.
+    /// True if a path ends before this byte: at the end of its URL, or at the query.
     private static func isEnd(_ octet: UInt8) -> Bool {
         switch octet {
         case 0...0x20, 0x7F, UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "<"), UInt8(ascii: ">"),

@@ -90,7 +90,7 @@ struct LinkScanner {
         return end
     }
 
-    /// The beginning of a link, up to where its path goes on behind that of a service, and its equivalent.
+    /// The beginning of a link, which ends with the path of a service, and its equivalent.
     private struct Finding {
         private(set) var range: Range<Int>
         let target: [UInt8]
@@ -98,7 +98,7 @@ struct LinkScanner {
         /// True if scheme and authority are the page's.
         var isLocal = false
 
-        /// The text begins at another position now, that much further behind.
+        /// Moves the range by `distance`, as the beginning of the text has moved.
         mutating func move(by distance: Int) {
             range = range.lowerBound + distance..<range.upperBound + distance
         }
@@ -112,8 +112,8 @@ struct LinkScanner {
         case undecided
     }
 
-    /// The part of a link that is replaced, and its replacement. Nothing is replaced where dot segments lead out of all
-    /// services.
+    /// The part of a link that is replaced, and its replacement. A link whose dot segments lead out of all services
+    /// stays as it is.
     private mutating func replacement(
         of found: Finding, _ path: LinkPath, in text: CheckedOctets, isLast: Bool
     ) -> Replacement {

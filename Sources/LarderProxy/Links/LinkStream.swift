@@ -105,8 +105,8 @@ final class LinkStream {
     }
 }
 
-/// Entity tags of content with mapped links: the origin's, with a digest of the map appended. The same URL on the
-/// gateway keeps its tag only while its links are mapped the same.
+/// Entity tags of content with mapped links: the origin's tag, with a digest of the map appended. A URL of the gateway
+/// keeps its tag only while the map is unchanged.
 enum LinkTag {
     private static let mark = Array(";larder-links.".utf8)
     private static let length = mark.count + 16 + 1

@@ -16,20 +16,20 @@ package struct LiveOutlook: OriginOutlook {
     let uri: TargetURI
     let form: RequestForm
     let spelling: [UInt8]
-    /// As the client sent it.
+    /// The request head as the client sent it.
     let head: RequestHead
     let network: ClientNetwork
-    /// As `UpstreamRequest.client`.
+    /// The value of `UpstreamRequest.client`.
     var client = 0
-    /// As `UpstreamRequest.lacksContent`.
+    /// The value of `UpstreamRequest.lacksContent`.
     var lacksContent = false
-    /// True if it is a read whatever its method: its content is part of the key.
+    /// True if the request is a read with any method: its content is part of the key.
     var isReadByContent = false
     /// The state of the Resource; nil for a request that bypasses the cache.
     var snapshot: ResourceMemory.Snapshot?
     /// The memory with the loads that the request would join, whose answers are shared; nil when it would join none.
     var memory: ResourceMemory?
-    /// A load that it would not join.
+    /// A load that the request would not join.
     var passedOver: ActiveLoad?
     /// True if the request's lane is limited to stored responses.
     var isOffline = false
@@ -65,7 +65,7 @@ package struct LiveOutlook: OriginOutlook {
         }
     }
 
-    /// The error of a request that is not sent because of backoff; nil for one that would be sent.
+    /// The error if backoff or a quota holds the request back; nil if the request would be sent.
     var refusal: UpstreamError? {
         guard proxy.origins.hasTrouble || service.settings.quotaReserve != nil, !joinsLoad else { return nil }
         let request = inbound
@@ -109,10 +109,10 @@ extension UpstreamRequest {
 }
 
 extension ActiveLoad {
-    /// True if its response may answer a request, as far as that is known. Those who wait for it share it; one that has
-    /// begun answers only whom it would answer if it were stored (RFC 9111 §4).
+    /// True if the load's response may answer a request, as far as that is known. Requests that wait for the response
+    /// share it; a response that has begun answers only requests that it could answer from the cache (RFC 9111 §4).
     ///
-    /// - Parameter fields: those by which requests get other responses, as far as the stored variants tell.
+    /// - Parameter fields: the selecting fields of the responses, as far as they are known from the stored variants.
     func mayAnswer(
         _ request: RequestHead, by fields: [FieldName], _ policy: CachePolicy, at now: Timestamp
     ) -> Bool {
@@ -134,7 +134,7 @@ extension ResourceMemory.Snapshot {
 }
 
 extension LoadFailure {
-    /// The failure as a request meets it; nil for one that would have got another response.
+    /// The failure as it applies to a request; nil if the request would have got another response.
     package func recent(for head: RequestHead) -> RecentFailure? {
         guard variance.matches(head.fields) else { return nil }
         let status = (error as? PipelineFailure)?.status ?? (error as? OriginAnsweredError)?.status
@@ -147,7 +147,7 @@ extension RequestHead {
     /// True if the request may be answered by what is stored for its content.
     package var mayBeKeyedByContent: Bool { RequestTraits(of: self).mayBeKeyedByContent }
 
-    /// Why the request bypasses the cache; nil for one that is answered from it if possible.
+    /// The reason why the request bypasses the cache; nil if the cache answers the request where possible.
     ///
     /// - Parameters:
     ///   - isReadByContent: whether its content is part of the key.

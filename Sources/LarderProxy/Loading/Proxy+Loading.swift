@@ -9,7 +9,7 @@ import LarderUpstream
 
 /// The outcome of a load requested by an operator.
 package enum LoadOutcome: Sendable {
-    /// The stored response is up to date, or one that a stage has supplied; the origin was not asked.
+    /// The stored response is up to date, or a stage has supplied a response; the origin was not asked.
     case upToDate(Variant)
     /// The origin validated the stored response.
     case validated(Variant)

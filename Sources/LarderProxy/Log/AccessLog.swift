@@ -7,7 +7,7 @@ import LarderSettings
 import Logging
 
 /// One line for each exchange: request, response, and the reason of its source. Queries, which may contain secrets, are
-/// left out, and so are fields except those that name the client's program and its trace.
+/// left out, and so are all fields except the fields that name the client's program and its trace.
 package final class AccessLog: Sendable {
     private let logger: Logger
     /// A closure by itself as the state of a lock would be wrapped once more with each use.

@@ -12,14 +12,14 @@ extension LoopCounters {
         case stale(StaleReason)
         /// Why a response was not stored.
         case unstored(UnstoredReason)
-        /// Why Larder answered with an error of its own.
+        /// The type of the error that Larder generated as its answer.
         case problem(ProxyStatus.ErrorType)
 
         package static let all: [Reason] =
             ForwardReason.allCases.map(Reason.forwarded) + StaleReason.allCases.map(Reason.stale)
             + UnstoredReason.all.map(Reason.unstored) + ProxyStatus.ErrorType.allCases.map(Reason.problem)
 
-        // The hash of an enumeration with strings as raw values is that of the string: comparing a few takes less time.
+        // An enumeration with strings as raw values hashes the string: comparing a few cases takes less time.
         fileprivate var place: Int? { Reason.all.firstIndex(of: self) }
     }
 

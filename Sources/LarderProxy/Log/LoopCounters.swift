@@ -24,7 +24,7 @@ package final class LoopCounters: Sendable {
         /// Bytes of content sent to clients without being received from an upstream.
         case saved
         case connectionsAccepted, connectionsClosed, connectionsRefused
-        /// Of those refused, the ones of clients at their connection limit.
+        /// Connections refused because their client was at its limit.
         case connectionsRefusedByClient
         /// Requests refused because their client was at its limit.
         case requestsRefusedByClient

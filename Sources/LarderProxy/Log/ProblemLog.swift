@@ -4,8 +4,8 @@ import LarderHTTP
 import LarderRules
 package import Logging
 
-/// Log lines about Larder's own 5xx responses: the origin, the failure, the remedy. One for each origin and kind of
-/// failure in ten seconds, however many requests fail. Confined to its loop.
+/// Log lines about Larder's own 5xx responses: the origin, the failure, the remedy. At most one line in ten seconds is
+/// logged for each origin and kind of failure. Confined to its loop.
 struct ProblemLog {
     private struct Subject: Hashable {
         let authority: String
@@ -39,8 +39,8 @@ struct ProblemLog {
     }
 }
 
-/// Lines of a log about what happens again and again: one for each subject in `interval`, with the number of those that
-/// were left out before it. Of more subjects than are remembered, the rest have none.
+/// Log lines about repeated events: at most one line for each subject in `interval`, with the number of lines omitted
+/// before it. Subjects beyond the most that are remembered have no lines.
 package struct RepeatedLines<Subject: Hashable & Sendable>: Sendable {
     private struct Silence {
         let until: Int64

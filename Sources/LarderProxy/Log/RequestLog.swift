@@ -58,7 +58,7 @@ package final class RequestLog: Sendable {
 
     // MARK: Watching
 
-    /// Whether hits in memory are recorded too.
+    /// True if hits in memory are recorded.
     @inline(__always)
     func isWatched(at now: Int64) -> Bool { isHeard || now < watchedUntil.load(ordering: .relaxed) }
 
@@ -119,9 +119,9 @@ package final class RequestLog: Sendable {
         lines[key, default: Line(method: key.method, url: key.url, service: note.service)].add(note, because: reason)
     }
 
-    /// Keeps those that are worth more than half of them, and of their equals as many as there is room for.
+    /// Keeps the `lineLimit / 2` lines that are worth most.
     private static func dropHalf(of lines: inout [Key: Line], isWorth worth: (Line) -> Int64) {
-        // Numbers are sorted, not lines: where each request has a URL of its own, this is done every 512 requests.
+        // Numbers are sorted, not lines: if every request has another URL, lines are dropped every 512 requests.
         let least = lines.values.map(worth).sorted()[lines.count / 2]
         var room = lineLimit / 2 - lines.values.count { worth($0) > least }
         lines = lines.filter { _, line in

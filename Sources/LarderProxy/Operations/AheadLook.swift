@@ -25,7 +25,7 @@ struct AheadLook {
         let target = entry.target.of(service)
         let uri = target.subject.uri
         let registry = context.registry
-        // A schedule is for what is in the store alone, too; the rest is for what is asked for or observed.
+        // A schedule also covers resources in the store alone; other modes cover requested or observed resources.
         guard
             service.configuration(for: uri, method: .get).refreshAhead.isScheduled
                 || registry.resource(for: target.key) != nil
@@ -78,7 +78,7 @@ struct AheadLook {
         return !plan.asksOrigin
     }
 
-    /// Asks the origin, together with clients that ask for the same. Whether it has sent another response.
+    /// Asks the origin, in one load with clients that request this resource. Returns true if it sent another response.
     func refresh(on context: LoopContext) async throws -> Bool {
         let load = Load(
             target.subject, resource: resource, head: head, configuration: configuration, version: version,

@@ -5,15 +5,15 @@ import LarderHTTP
 package import LarderRules
 import LarderStores
 
-/// For whom a Resource is marked out of date besides its variants.
+/// The loads, reads and programs that an invalidation of a Resource concerns, besides its variants.
 package enum InvalidationNote: Sendable {
     /// Loads and reads of the disk under way, and programs that look at it.
     case forAll
-    /// The same without programs, who know already.
+    /// Loads and reads of the disk under way, without programs, which know already.
     case forClients
     /// Reads of the disk under way.
     case forReads
-    /// All where a stored response is meant; else reads of the disk, and loads as far as theirs are of this group.
+    /// Equals `forAll` if a stored response is meant; else reads of the disk, and loads of responses of this group.
     case forGroup(String)
 }
 
@@ -75,7 +75,7 @@ extension Proxy {
                 service: subject.service.name, partition: partition.name, stage: DiskTier.stage, url: subject.url))
     }
 
-    /// Ends the pins of a resource, whoever it belongs to.
+    /// Removes the pins of a resource in all partitions.
     package func unpin(_ subject: ResourceSubject) async {
         guard let diskTier, diskTier.store.hasPins, let pins = await diskTier.store.pins() else { return }
         let keys = pins.map(\.key).filter { $0.service == subject.service.name && $0.url == subject.url }

@@ -7,10 +7,10 @@ import LarderSettings
 import LarderStores
 import Logging
 
-/// Operations of a program on all resources of its own service.
+/// Operations of a program on all resources of its service.
 extension Proxy {
     /// A program's condition, with its answers about the Resources that were in memory, by their names there and on
-    /// disk. The others are asked about when they turn up.
+    /// disk. The condition is asked about other Resources when they turn up.
     fileprivate struct Matches: Sendable {
         struct Name: Hashable {
             let partition, url: String
@@ -44,14 +44,14 @@ extension Proxy {
         }
     }
 
-    /// Wipes those of a service's Resources for which `isMatch` is true.
+    /// Wipes the Resources of a service for which `isMatch` is true.
     package func wipe(_ service: RoutedService, where isMatch: @escaping @Sendable (Resource) -> Bool) {
         let matches = matches(in: service, where: isMatch)
         wipe(service, matches) { isConcerned in wipeInMemory(service) { matches[$0] && isConcerned($0) } }
     }
 
-    /// Wipes all of it now, not later, so that nothing is touched that begins after this call. In memory first, so that
-    /// no load under way is stored after the removal; and again, for what was read from the disk in between.
+    /// Wipes at once, so that loads that begin after this call are not affected. Memory is wiped first, so that no load
+    /// under way is stored after the removal, and once more, for responses read from the disk in between.
     private func wipe(
         _ service: RoutedService, _ matches: Matches?, inMemory wipeInMemory: ((Resource) -> Bool) -> Void
     ) {
@@ -73,7 +73,7 @@ extension Proxy {
         return matches
     }
 
-    /// Empties the memory of those for which `isMatch` is true; loads under way are not stored in them.
+    /// Empties the memory of Resources for which `isMatch` is true; their loads under way are not stored.
     package func wipeInMemory(_ service: RoutedService, where isMatch: (Resource) -> Bool) {
         registry.forEach { resource in
             if resource.key.serviceNumber == service.number, isMatch(resource) { wipe(resource) }
@@ -81,10 +81,10 @@ extension Proxy {
         registry.forgetUnstored()
     }
 
-    /// Begins to remove them from disk, where nobody sees them from now on. Of a Resource that is not in memory the
-    /// condition gets to know its URL and its partition.
+    /// Begins to remove Resources from disk, where they are no longer found from now on. For a Resource that is not in
+    /// memory, the condition receives its URL and its partition.
     ///
-    /// - Parameter matches: nil for all of them.
+    /// - Parameter matches: nil for all Resources of the service.
     private func wipeStored(_ service: RoutedService, _ matches: Matches?) {
         registry.forEach { resource in
             if resource.key.serviceNumber == service.number, matches?[resource] ?? true {
@@ -100,7 +100,7 @@ extension Proxy {
         }
     }
 
-    /// Marks those that `pattern` matches out of date, in memory.
+    /// Marks the Resources that `pattern` matches out of date, in memory.
     package func markStaleInMemory(_ service: RoutedService, matching pattern: GlobPattern) {
         let isMatch = pattern.predicate(relativeTo: service.base)
         registry.forEach { resource in

@@ -20,7 +20,7 @@ package struct Override: Sendable {
         self.lifetime = lifetime
     }
 
-    /// The lifetime if nothing specifies one: that of a service's data.
+    /// The lifetime if neither the override nor the configuration specifies one: the lifetime of a service's data.
     package static let usualLifetime = Duration.seconds(30)
 }
 
@@ -44,14 +44,14 @@ extension Proxy {
         let variant = variant(of: override, for: subject, configuration)
         let resource = subject.resource(in: partition, of: registry)
         guard overrides.place(variant, in: resource, of: registry) else { throw .tooManyOverrides }
-        // A load that ended just before has written its response; those that end later are superseded.
+        // A load that ended just before has written its response; loads that end later are superseded.
         diskTier?.removeAll(of: resource, service: service, because: .superseded)
         emptyOwnCaches(of: resource, service)
         return (variant, partition)
     }
 
-    /// The variant has no validators for the origin and tags of its own for clients, which must revalidate each time:
-    /// they could not notice its end otherwise (T-17).
+    /// The variant has no validators for the origin. Clients get tags of the override and must revalidate each time:
+    /// otherwise they could not notice the end of the override (T-17).
     func variant(
         of override: Override, for subject: ResourceSubject, _ configuration: EffectiveConfiguration
     ) -> Variant {

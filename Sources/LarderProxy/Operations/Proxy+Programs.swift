@@ -8,10 +8,10 @@ import LarderSettings
 import LarderStores
 import Logging
 
-/// The operations of a program on one Resource of its own service, which clients are served from as well.
+/// The operations of a program on one Resource of its service, from which clients are served as well.
 extension Proxy {
-    /// Loads a Resource as a client without credentials would; nil where nothing is kept for clients. A request
-    /// that the configuration denies or answers itself loads nothing.
+    /// Loads a Resource as a client without credentials would; nil if its responses are not kept for clients. A request
+    /// that the configuration denies or answers is not sent.
     package func load(
         _ resource: Resource, as id: LoadID?, within work: DecoratorsWork, onlyIfNeeded: Bool,
         validating basis: AnyEntity?, began: @escaping @Sendable (ActiveLoad, Int) -> Void

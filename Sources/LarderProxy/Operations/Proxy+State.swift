@@ -7,7 +7,7 @@ package import LarderRules
 package import LarderUpstream
 
 extension Proxy {
-    /// The time since the start, whatever became of the clock.
+    /// The time since the start, by the monotonic clock.
     package var uptime: Duration { .nanoseconds(time.monotonic() - monotonicStart) }
 
     /// The plan for a plain request for the newest of `variants`, which has the same selecting fields.
@@ -44,7 +44,7 @@ private struct StateOutlook: OriginOutlook {
     let failure: RecentFailure?
     var standing: OriginStanding { origin.standing }
     var isProbeDue: Bool { origin.isProbeDue }
-    /// A Resource whose request is held back is not up to date, whatever holds it.
+    /// Holds are ignored: a Resource whose request is held back is not up to date.
     var hold: OriginHold? { nil }
 }
 
@@ -64,7 +64,7 @@ extension Proxy {
             proxy: self, proxyConfiguration: configuration, service: subject.service,
             configuration: subject.service.configuration(for: subject.uri, method: configured), uri: subject.uri,
             form: subject.form, spelling: subject.spelling, head: head, network: .machine)
-        // As for a client on this machine.
+        // The hypothetical client is on this machine.
         outlook.client = ClientAddress(.loopback(port: 0)).hashValue
         outlook.isReadByContent = subject.content?.method == method && head.mayBeKeyedByContent
         outlook.snapshot = memory?.snapshot

@@ -9,9 +9,9 @@ import Logging
 
 /// Reloads watched resources in error when their origin has recovered, where configured (B-28).
 ///
-/// A few at a time, each once: a recovered origin must not get all requests at once, and one that fails again gets no
-/// further ones. If an origin in backoff gets no other requests, one of the resources probes it, no more often than a
-/// client's request would.
+/// Loads a few resources at a time, each once: a recovered origin must not get all requests at once, and an origin that
+/// fails again gets no further requests. If an origin in backoff gets no other requests, one of the resources probes
+/// it, no more often than a client's request would.
 final class RecoveryReload: Sendable {
     private struct State {
         weak var proxy: Proxy?
@@ -32,7 +32,7 @@ final class RecoveryReload: Sendable {
 
     func attach(to proxy: Proxy) { state.withLock { $0.proxy = proxy } }
 
-    /// Records an event of an origin. Nothing is looked up in the caller's time.
+    /// Records an event of an origin. Look-ups run later, on a loop.
     func heard(_ event: OriginWatch.Event) {
         guard let proxy = state.withLock({ $0.proxy }), proxy.phase == .serving else { return }
         switch event {
@@ -74,7 +74,7 @@ final class RecoveryReload: Sendable {
             beginsLooking()
         else { return }
         var asked: Set<String> = []
-        // Which of several is left to chance: one that is never answered must not be the only one that is asked for.
+        // The order is random: a resource that is never answered must not be requested every time.
         for subject in proxy.watchedInError.shuffled()
         where proxy.isOutOfReach(subject.uri, subject.service) && !asked.contains(subject.uri.origin)
             && proxy.isProbeDue(subject.uri, subject.service)

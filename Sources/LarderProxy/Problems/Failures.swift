@@ -21,7 +21,7 @@ struct PipelineFailure: Error, CustomStringConvertible {
 
     init(cause: RequestError) { self.cause = cause }
 
-    /// The same, once it is known whose response it is.
+    /// A copy of this failure, once the clients that may have the response are known.
     ///
     /// - Parameters:
     ///   - stored: nil where it is for its own client alone.

@@ -4,7 +4,7 @@ import LarderHTTP
 import LarderRules
 
 extension Problem {
-    /// Users are asked for alike by Larder as a proxy and as the origin of its own pages.
+    /// The challenge that Larder sends, both as a proxy and as the origin of its own pages.
     private static let challenge = #"Basic realm="Larder", charset="UTF-8""#
 
     /// The client is no user of `access.users`.

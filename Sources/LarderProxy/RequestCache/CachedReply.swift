@@ -6,7 +6,7 @@ import LarderHTTP
 import LarderRules
 import LarderStores
 
-/// Everything about a client that affects its replies, apart from its request; equal for clients that get the same.
+/// Everything about a client that affects its replies, apart from its request; equal for clients with equal replies.
 typealias ClientKind = Int
 
 /// A cached reply of the loop, ready to be sent again.
@@ -25,9 +25,9 @@ final class CachedReply {
     /// comparison.
     private var octets: [UInt8]
     private let requestCount: Int
-    /// Where in `octets` the time-dependent fields begin.
+    /// The offset of the time-dependent fields in `octets`.
     private let momentStart: Int
-    /// From when on age and lifetime in `octets` are correct.
+    /// The time from which age and lifetime in the reply are correct.
     private var validFrom = Timestamp(nanoseconds: .max)
     private var validUntil = Timestamp(nanoseconds: .min)
     private var wasUsed = false
@@ -39,7 +39,7 @@ final class CachedReply {
     private let memory: ResourceMemory
     /// The counters of its service.
     let counters: ServiceCounters
-    /// A user's, which are among the bytes of the request.
+    /// The digest of a user's credentials, which are among the bytes of the request.
     let credentials: ContentDigest?
     /// Uses that were not yet reported to the Resource.
     private var uses: UInt64 = 0
@@ -142,8 +142,7 @@ final class CachedReply {
         PreparedHead.appendLineEnd(to: &octets)
         for chunk in inlined { octets.append(contentsOf: chunk.bytes) }
         validFrom = now
-        // The whole seconds of age change when its fraction is full, those of the lifetime when its fraction is used
-        // up.
+        // The seconds of the age change when its fraction is full, the lifetime's when its fraction is used up.
         let untilOlder = Duration.seconds(1) - age.fraction
         validUntil = min(now + untilOlder, now + ttl.fraction + .nanoseconds(1), variant.stored.facts.freshUntil)
     }

@@ -8,7 +8,7 @@ final class ContentRoom: Sendable {
     private let clients = ClientCounts()
 
     static let limit = 64 << 20
-    /// Of one client of the network; programs of this machine share all of the room.
+    /// The limit for one client of the network; programs of this machine share the whole of `limit`.
     static let share = limit / 4
 
     /// Takes bytes, which are given back later. False if there are not that many for the client.

@@ -36,7 +36,7 @@ struct ReplyTable<Answer: AnyObject> {
         return nil
     }
 
-    /// A slot for a reply, possibly of one that may be replaced; nil while all candidates are in use.
+    /// A slot for a reply, possibly the slot of a replaceable reply; nil while all candidates are in use.
     mutating func place(for hash: UInt64, where mayGo: (Answer) -> Bool) -> Int? {
         if count > places.count / 2, places.count < largest { grow() }
         let candidates = first(of: hash)..<first(of: hash) + ReplyTable.width

@@ -21,7 +21,7 @@ final class RequestCache {
     /// Counts how often everything was dropped, so that replies prepared before are not added after.
     private(set) var generation = 0
     private let limit: Int
-    /// Random in every process, so that nobody can choose colliding heads.
+    /// Random in every process, so that clients cannot choose colliding heads.
     private let seed = UInt64.random(in: .min ... .max)
 
     /// Longer heads and contents are handled by an exchange: the saving is small compared to their cost.

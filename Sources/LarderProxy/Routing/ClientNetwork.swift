@@ -6,7 +6,7 @@ package import LarderIO
 /// The network of a request's client, which determines the addresses it may be connected to, and the stored responses
 /// it may get.
 package enum ClientNetwork: Sendable, Hashable {
-    /// On this machine: it could connect to whatever Larder can.
+    /// On this machine: the client could connect to every address that Larder can connect to.
     case machine
     /// Elsewhere, allowed by `access.allow`. Larder must not give it access to this machine or its network.
     case network

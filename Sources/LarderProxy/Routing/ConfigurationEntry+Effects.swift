@@ -7,7 +7,7 @@ import Synchronization
 
 /// The effects of an entry of a program's configuration, found by applying it to nothing else.
 extension ConfigurationEntry {
-    /// True if it sets privacy, whatever its value before.
+    /// True if the entry sets privacy, regardless of the value before.
     var saysPrivacy: Bool {
         var (shared, own) = (Configuration(), Configuration())
         (shared.privacy, own.privacy) = (.shared, .private)
@@ -24,7 +24,7 @@ extension ConfigurationEntry {
         return (configuration, notice.wasRead.load(ordering: .relaxed))
     }
 
-    /// True if requests may get credentials by it.
+    /// True if the entry may add credentials to requests.
     var changesRequests: Bool {
         let configuration = alone.0
         return !configuration.fields.set.isEmpty || !configuration.mutators.isEmpty || !configuration.decorators.isEmpty

@@ -20,7 +20,7 @@ package struct Decorators: Sendable, Equatable {
     /// True if requests to the origin are affected.
     package var changesRequests: Bool { delay != nil || retry != nil || refresh != nil }
 
-    /// Overrides these settings with those of `block`.
+    /// Overrides these settings with the settings of `block`.
     package mutating func apply(_ block: DecoratorSettings) {
         switch block.deny {
         case .set(let rule): answer = .refusal(rule, reading: nil)

@@ -23,7 +23,7 @@ struct DenialRules: Sendable {
 
     private let rules: [Rule]
 
-    /// Nil where nothing is refused.
+    /// Nil if no block refuses requests.
     init?(_ blocks: [ConfigureBlock], relativeTo base: TargetURI?) {
         guard blocks.contains(where: { $0.decorate.deny?.value != nil }) else { return nil }
         rules = blocks.filter { $0.decorate.deny != nil || $0.decorate.respond != nil }.map { block in

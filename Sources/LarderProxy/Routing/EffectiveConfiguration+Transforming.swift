@@ -5,7 +5,7 @@ import Larder
 import LarderHTTP
 import LarderRules
 
-/// Whether the pipeline applies to a response.
+/// The conditions under which the pipeline applies to a response.
 extension EffectiveConfiguration {
     /// True if clients may get anything but the origin's response.
     package var mayTransform: Bool { fingerprint != 0 }

@@ -9,7 +9,7 @@ package import LarderSettings
 package final class EffectiveConfiguration: Sendable {
     package let frozen: FrozenConfiguration
     package let policy: CachePolicy
-    /// Whether the origin is asked, according to the configuration.
+    /// The configured offline mode, which determines if the origin is asked.
     package let offline: OfflineMode
     /// False when responses are not stored at all.
     package let caches: Bool
@@ -21,8 +21,8 @@ package final class EffectiveConfiguration: Sendable {
     package let decorators: Decorators?
     /// The longest content that can be part of a key.
     let keyedContentLimit: Int
-    /// True if requests with `Authorization` may share a load: all that use its Resource have the same credentials, or
-    /// may share the response.
+    /// True if requests with `Authorization` may share a load: all requests for its Resource have the same credentials,
+    /// or may share the response.
     let sharesAuthorized: Bool
     /// True if a program's mutators or decorators take part in requests.
     package let isProgrammed: Bool
@@ -35,7 +35,7 @@ package final class EffectiveConfiguration: Sendable {
     package let replaysPaced: Bool
     /// Which stored responses are validated before anyone asks for them.
     package let refreshAhead: RefreshAhead
-    /// The rule by which listeners are told of content that changes; nil for none.
+    /// The rule for notifying listeners of changed content; nil without listeners.
     package let changeRule: ChangeRule?
     /// True if a stage of the pipeline has a cache of the program's own.
     package let hasOwnCaches: Bool

@@ -22,7 +22,7 @@ struct ForwardedRequest {
         return forwarded
     }
 
-    /// The same, in the storage of an earlier head, if nobody else uses it.
+    /// Writes the forwarded head into `result`, an earlier head, whose storage is reused if it is not shared.
     func write(_ head: RequestHead, to result: inout RequestHead) {
         result.method = head.method
         result.version = .http11
@@ -37,7 +37,7 @@ struct ForwardedRequest {
     }
 
     private func write(_ head: RequestHead, to fields: inout Fields) {
-        // Room for additional fields, among them those of validators and the configuration.
+        // Reserves space for additional fields, among them validators and fields of the configuration.
         fields.reserve(lines: head.fields.count + 6, octets: head.fields.octetCount + uri.count + via.utf8.count + 128)
         fields.append(.host) { octets in uri.withBytes(of: uri.authorityRange) { octets.append($0) } }
         let hop = HopByHop(head.fields, for: .forwardRequest)

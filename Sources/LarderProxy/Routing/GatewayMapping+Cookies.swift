@@ -6,7 +6,7 @@ import LarderHTTP
 extension GatewayMapping {
     /// A cookie for the gateway: bound to the host that set it (the gateway), to the gateway's path for the cookie's
     /// own, and sent without TLS where the client's connection has none. Nil for a cookie that would be bound to
-    /// anything else, and for one that clients would have rejected from the origin.
+    /// anything else, and for a cookie that clients would have rejected from the origin.
     func mapped(cookie: String) -> String? {
         let parts = cookie.split(separator: ";", omittingEmptySubsequences: false).map(GatewayMapping.trimmed)
         guard let pair = parts.first else { return nil }
@@ -44,9 +44,9 @@ extension GatewayMapping {
         return domain == target.host || target.hostKind == .name && target.host.hasSuffix("." + domain)
     }
 
-    /// The gateway's path for a cookie's; nil for one that no request to the service would match.
+    /// The gateway's path for a cookie's path; nil for a path that no request to the service would match.
     private func mapped(cookiePath path: String) -> String? {
-        // Clients compare paths literally, and URL paths contain none of these.
+        // Clients compare paths literally, and URL paths never contain these characters and segments.
         guard !path.contains(where: { "?#\\ \t".contains($0) }),
             !path.split(separator: "/").contains(where: { $0 == "." || $0 == ".." }),
             let uri = try? TargetURI(target.origin + path), uri.hasSameOrigin(as: target)
@@ -58,7 +58,7 @@ extension GatewayMapping {
         return isAround || service.covers(uri) ? pathOfService : nil
     }
 
-    /// True if requests below that path of the gateway are the service's, and not those of another mounted below it.
+    /// True if requests below `path` of the gateway are for this service, not for a service mounted below the path.
     private func leadsHere(_ path: String) -> Bool {
         guard form == .mount else { return true }
         let below = Array((path.hasSuffix("/") ? path : path + "/").utf8)

@@ -61,7 +61,7 @@ struct GatewayMapping {
         let fragment = reference.firstIndex(of: "#").map { String(reference[$0...]) } ?? ""
         if isAbsolute { return gatewayURL(of: uri).map { $0 + fragment } ?? uri.string + fragment }
         if !isPath, meansTheSame(reference, uri) { return reference }
-        // An unmapped path would lead elsewhere on the gateway, and one that begins with two slashes names a host.
+        // An unmapped path would lead elsewhere on the gateway, and a path that begins with two slashes names a host.
         guard let path = pathOnGateway(of: uri) else { return uri.string + fragment }
         return (path.hasPrefix("//") ? gatewayURL(of: uri) ?? uri.string : path) + fragment
     }
@@ -123,7 +123,7 @@ struct GatewayMapping {
         return result + Substring(rest)
     }
 
-    /// `links` up to the end of the last link before the one that has just begun.
+    /// The part of `links` up to the end of the last link before the link that has just begun.
     private static func withoutUnfinishedLink(_ links: String) -> String {
         let end = links.utf8.dropLast().lastIndex { !" \t,".utf8.contains($0) }
         return end.map { String(links[...$0]) } ?? ""

@@ -5,11 +5,11 @@ import LarderHTTP
 import LarderRules
 import LarderSettings
 
-/// The credentials in the fields that a service's blocks set: those that name one, and those with variables.
+/// The credentials in the fields that a service's blocks set: fields named as credentials, and fields with variables.
 struct HeaderCredentials: Sendable {
     private struct VariableField: Sendable {
         let name: FieldName
-        /// As it is sent; nil while a variable has no value.
+        /// The value as it is sent; nil while a variable has no value.
         let value: String?
     }
 
@@ -21,7 +21,7 @@ struct HeaderCredentials: Sendable {
         let edits = settings.configure.flatMap(\.headers)
         variableFields = edits.compactMap { edit in
             guard let value = edit.value, !value.variables.isEmpty else { return nil }
-            // As a configuration has it.
+            // The value in the form that it has in a configuration.
             var fields = ConfiguredFields()
             fields[edit.name] = value.reveal(values)
             return VariableField(name: edit.name, value: fields[edit.name])

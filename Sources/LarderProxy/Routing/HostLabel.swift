@@ -3,11 +3,11 @@
 package import LarderHTTP
 
 /// The name of any host as a host of the gateway, so that its pages have an origin of their own in a browser:
-/// `https--api-example-com.localhost` stands for `https://api.example.com`.
+/// `https--api-example-com.localhost` represents `https://api.example.com`.
 ///
 /// It is one label below `localhost`, so that two such names are two sites for a browser: the scheme, behind it `-` and
 /// the port unless that is the scheme's default, two hyphens, and the host with `.` written `-` and `-` written `--`.
-/// Each origin has at most one such name and each name stands for one origin: other spellings are invalid, and
+/// Each origin has at most one such name and each name represents one origin: other spellings are invalid, and
 /// ambiguous hosts (a label that begins or ends with a hyphen), IPv6 addresses, and hosts that exceed the 63 bytes of
 /// a label (RFC 1035 §2.3.4) have none.
 package struct HostLabel: Equatable, Sendable {

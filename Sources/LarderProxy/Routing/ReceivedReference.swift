@@ -38,7 +38,7 @@ struct ReceivedReference {
             }
         text = PercentText.reference(inField: written + rest)
     }
-    /// True for a path with query and fragment in which every character stands for itself, as in most references.
+    /// True for a path with query and fragment in which every character is literal, as in most references.
     private static func isPlainPath(_ received: String) -> Bool {
         received.hasPrefix("/") && !received.hasPrefix("//")
             && received.utf8.allSatisfy { URICharacter.kind(of: $0) == .plain || $0 == UInt8(ascii: "#") }

@@ -24,7 +24,7 @@ package struct ResourceSubject: Sendable {
         (self.content, self.rewriting) = (content, rewriting)
     }
 
-    /// The subject that has `key`; nil for one whose URL is none of an origin.
+    /// The subject that has `key`; nil if the URL of `key` is not a URL of an origin.
     init?(_ key: ResourceKey, _ service: RoutedService) {
         guard let uri = ResourceURL(key.plainURL).target else { return nil }
         // Path and query as they are in the key, where that is not the normal form.

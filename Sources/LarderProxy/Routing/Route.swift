@@ -19,7 +19,7 @@ package enum Route: Sendable {
 package enum RequestForm: Sendable, Equatable {
     /// Absolute-form: the client knows the origin's URLs.
     case forward
-    /// Origin-form through a service's mount: `/github/…` stands for the base URL.
+    /// Origin-form through a service's mount: `/github/…` represents the base URL.
     case mount
     /// Origin-form with the service's name as host: `http://github.localhost:3128/…`.
     case name

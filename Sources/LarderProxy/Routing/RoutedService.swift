@@ -65,13 +65,13 @@ package final class RoutedService: Sendable {
     /// Invalidations, shared by all services of a process.
     package let invalidations: Invalidations
     private let surrogateKey: SurrogateKey?
-    /// Whether `invalidations` knows that there are resources in partitions.
+    /// True once `invalidations` knows that there are resources in partitions.
     private let hasNotedPartitions = Atomic<Bool>(false)
     /// The invalidation scopes of nearly all Resources beside their own: for the shared ones at the base URL's origin.
     private let reachAtBase: ResourceMemory.Reach?
 
     package var name: String { settings.name }
-    /// Tells installations apart, by their secret and without it: partitions of another mean nobody here.
+    /// Identifies an installation without revealing its secret: another installation's partitions match no client here.
     var installation: String {
         String(identities.partition(of: Array("installation".utf8)).name.prefix(16))
     }
@@ -81,7 +81,7 @@ package final class RoutedService: Sendable {
     ///   - retryAfterLimit: how long an origin's `Retry-After` counts at most.
     ///   - invalidations: outlives reloads, as stored responses do.
     ///   - surrogateKey: the field with further groups.
-    ///   - stages: those of the features that it uses.
+    ///   - stages: the stages of the features that the service uses.
     package init(
         _ service: Service, number: UInt32, settings: ServiceSettings, targets: [FieldName],
         retryAfterLimit: Duration = .seconds(60), identities: IdentityDigest,
@@ -158,7 +158,7 @@ package final class RoutedService: Sendable {
         return findParent(uri)
     }
 
-    /// The TLS settings for the origin of a URI, where they are special: for that of the base URL only.
+    /// The special TLS settings for the origin of a URI; only the origin of the base URL may have such settings.
     func tls(for uri: TargetURI) -> UpstreamTLS? {
         guard let tls, let base, uri.hasSameOrigin(as: base) else { return nil }
         return tls
@@ -168,7 +168,7 @@ package final class RoutedService: Sendable {
     func allowedAddresses(for uri: TargetURI, from reach: ClientNetwork) -> (SocketAddress) -> Bool {
         // Closures without captures need no allocation per request.
         if reach == .machine { return { ClientNetwork.machine.allows($0) } }
-        // Of the hosts in the configuration, only the base URL's is pinned.
+        // The host of the base URL is the only host in the configuration that may be pinned.
         let isNamed = pinsOrigin && base.map { uri.hasSameOrigin(as: $0) } ?? false
         return isNamed ? { ClientNetwork.network.allows($0, isNamed: true) } : { ClientNetwork.network.allows($0) }
     }
@@ -206,7 +206,7 @@ package final class RoutedService: Sendable {
     /// The identity that leads to a partition, if the fields of a request alone make it, and all credentials of the
     /// request are part of it; else nil. It contains secrets.
     ///
-    /// - Parameter partition: of the Resource, which must be that of this identity and of nothing else.
+    /// - Parameter partition: the Resource's partition, which must be the partition of this identity alone.
     package func identity(of fields: Fields, in partition: Larder.Partition) -> [UInt8]? {
         guard isIdentifiedByFields, configuredCredentials == nil, let identity,
             identity.unnamedCredential(in: fields) == nil

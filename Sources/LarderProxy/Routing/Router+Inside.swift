@@ -3,7 +3,7 @@
 import LarderHTTP
 import LarderRules
 
-/// Requests inside an intercepted connection: all of them are for one https origin, whatever their target.
+/// Requests inside an intercepted connection: all requests are for one https origin, regardless of their target.
 extension Router {
     /// Routes a request received over TLS that Larder terminates in the name of `authority`.
     ///

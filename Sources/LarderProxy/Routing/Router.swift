@@ -76,7 +76,7 @@ package final class Router: Sendable {
     /// Routes `head` and, for a Resource, writes its URI into `uri`, and path and query as the client wrote them into
     /// `spelling` where they differ.
     ///
-    /// - Parameter host: the last `Host` seen on the connection, nearly always the same.
+    /// - Parameter host: the last `Host` seen on the connection, which rarely changes.
     package func route(
         _ head: RequestHead, from client: Client, uri: inout TargetURI, spelling: inout [UInt8], host: inout KnownHost
     ) -> Route {

@@ -37,7 +37,7 @@ package struct ServiceTable: Sendable {
 
     package func named(_ name: String) -> RoutedService? { byName[name.lowercased()] }
 
-    /// The service with that number, whatever its current name.
+    /// The service with that number, regardless of its current name.
     package func numbered(_ number: UInt32) -> RoutedService? {
         unclaimed.number == number ? unclaimed : services.first { $0.number == number }
     }

@@ -127,10 +127,10 @@ package protocol StagedLookup: Staged {
 /// A load, which asks the origin for all clients that wait for its response.
 package protocol StagedLoad: Staged, AnyObject {
     var states: StageStates { get set }
-    /// True if a fresh stored response is as good as one of the origin.
+    /// True if a fresh stored response is as good as a response of the origin.
     var maySettle: Bool { get }
-    /// The client's request, if its response answers it and no other; nil for one that is made of several responses, and
-    /// where credentials of the configuration were added.
+    /// The client's request, if the load's response answers it and no other request; nil for a response that is made of
+    /// several responses, and if credentials of the configuration were added.
     var soleRequest: RequestHead? { get }
     /// Stores a response in memory, and on disk unless `durability` forbids it. Nil when it has been invalidated since
     /// the load began.
@@ -177,8 +177,8 @@ package final class StoredFloor: Sendable {
     /// Responses stored before `now` are used no more.
     package func raise(to now: Timestamp) { instant.store(now.nanoseconds, ordering: .releasing) }
 
-    /// True if a response must not be used. If the clock has been put back since, all that was stored until now counts as
-    /// stored before, and nothing that is stored from now on.
+    /// True if a response must not be used. If the clock has been put back since, responses stored until now count as
+    /// stored before the instant, and responses stored from now on do not.
     package func excludes(_ storedAt: Timestamp, at now: Timestamp) -> Bool {
         let floor = instant.min(now.nanoseconds, ordering: .acquiringAndReleasing).newValue
         return storedAt.nanoseconds < floor || storedAt > now

@@ -2,8 +2,8 @@
 
 import LarderHTTP
 
-/// The name of this Larder in the `Via` fields of requests (RFC 9110 §7.6.3): a different one for each origin, so that
-/// origins cannot tell by it that they have a client in common, and one that it always recognises.
+/// The names of this Larder in the `Via` fields of requests (RFC 9110 §7.6.3): a different name for each origin, so
+/// that origins cannot tell by it that they have a client in common. This Larder recognises all of its names.
 package struct Pseudonym: Sendable {
     /// Random, so that several Larders in a chain are distinct, and names are unpredictable.
     private let secret = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))

@@ -5,10 +5,10 @@ import LarderHTTP
 import LarderRules
 package import LarderStores
 
-/// The pipeline's output for stored responses, stored beside them so that nothing is transformed twice.
+/// The pipeline's output for stored responses, stored beside them so that no response is transformed twice.
 ///
-/// A rendition belongs to the response that was stored at the same instant and is selected by the same requests. One
-/// made by another configuration, or whose response has been replaced, is ignored.
+/// A rendition belongs to the response that was stored at the same instant and is selected by the same requests. A
+/// rendition made by another configuration, or whose response has been replaced, is ignored.
 extension DiskTier {
     package static let servedStage = "served"
 

@@ -5,7 +5,7 @@ package import LarderHTTP
 import LarderRules
 import LarderStores
 
-/// A stored response, or one that was superseded: what the origin sent.
+/// A stored or superseded response, as the origin sent it.
 package struct ResponseVersion: Sendable {
     /// Names it for good. Grows with the time of writing.
     package let number: Int64
@@ -31,9 +31,9 @@ extension DiskTier {
             })
     }
 
-    /// The responses stored under a URL and those that they superseded, the latest first.
+    /// The responses stored under a URL and the responses that they superseded, the latest first.
     ///
-    /// - Parameter number: the one whose content can be read; that of others cannot.
+    /// - Parameter number: the version whose content can be read; the content of other versions cannot.
     package func versions(
         of url: String, partition: Larder.Partition, service: String, _ configuration: EffectiveConfiguration,
         readable number: Int64? = nil

@@ -44,7 +44,7 @@ package final class DiskTier: Sendable {
 
     // MARK: Reading
 
-    /// Loads stored responses of a Resource into memory, once, however many requests need them.
+    /// Loads stored responses of a Resource into memory, once for any number of requests that need them.
     ///
     /// - Parameter isOutdated: whether what was stored at an instant must not be used.
     func load(
@@ -127,7 +127,7 @@ package final class DiskTier: Sendable {
     /// Writes a freshened head.
     func update(_ variant: Variant, of resource: Resource, service: RoutedService, policy: CachePolicy) {
         updateRendition(of: variant, resource, service: service)
-        // As the origin sent it, whatever status it counts as here.
+        // The head is stored with the origin's status, which may differ from the status that the response counts as.
         let stored =
             variant.rendition.map { variant.stored.counting(as: $0.originStatus, policy: policy) }
             ?? variant.stored

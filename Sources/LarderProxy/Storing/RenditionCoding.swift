@@ -26,7 +26,7 @@ enum RenditionCoding {
         return out.octets
     }
 
-    /// The rendition, if `octets` are a valid one made by the configuration with `fingerprint`.
+    /// The encoded rendition, if it is valid and was made by the configuration with `fingerprint`.
     static func decode(_ octets: [UInt8], madeBy fingerprint: UInt64) -> Rendition? {
         var reader = OctetReader(octets)
         guard reader.byte() == version, reader.mark() == fingerprint, let promoted = reader.byte(), promoted <= 1,

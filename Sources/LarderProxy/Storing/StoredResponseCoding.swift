@@ -147,7 +147,7 @@ package enum StoredResponseCoding {
         return Variance(selectors: selectors)
     }
 
-    /// Ordered, separate ranges whose lengths add up to that of the content.
+    /// The ordered, separate ranges of a partial response, whose lengths add up to `contentLength`.
     private static func parts(_ reader: inout OctetReader, contentLength: Int64) -> StoredResponse.Extent? {
         guard let count = reader.count(), (1...PartialContent.partLimit).contains(Int(count)) else { return nil }
         var parts: [ByteRange] = []

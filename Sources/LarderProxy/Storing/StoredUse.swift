@@ -29,7 +29,7 @@ struct StoredUse {
 }
 
 extension CacheStatus {
-    /// Whether the response was stored while it was forwarded.
+    /// A copy that says if the response was stored while it was forwarded.
     func stored(_ isStored: Bool) -> CacheStatus { changing { _, _, stored, _ in stored = isStored } }
 
     /// Adds a detail.
@@ -38,7 +38,7 @@ extension CacheStatus {
     /// The status the upstream answered with.
     func answered(_ status: Status) -> CacheStatus { changing { _, forwarded, _, _ in forwarded = status } }
 
-    /// Whether the request waited for another one's response.
+    /// A copy that says if the request waited for another request's response.
     func collapsed(_ isCollapsed: Bool) -> CacheStatus {
         isCollapsed ? changing { _, _, _, collapsed in collapsed = true } : self
     }

@@ -42,7 +42,7 @@ struct MadeResponse {
         isTransformed = result.isTransformed
         isPromoted = isSuccess && received.status.isError
         isRefusal = !isSuccess && !received.status.isError
-        // A refused success has no error status of its own.
+        // A refused response with a successful status has no error status.
         let status = isRefusal && !served.status.isError ? 502 : served.status
         head = ResponseHead(status: status, fields: served.fields)
         chunks = result.hasOtherOctets ? sealed.chunks : ContentChunk.coalesced(content.chunks)

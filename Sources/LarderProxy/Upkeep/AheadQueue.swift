@@ -5,8 +5,8 @@ import LarderHTTP
 
 /// The resources that may be validated ahead, each with the time at which that is to be decided.
 ///
-/// It decides alone when which is taken; `AheadRefresher` does the rest. Services take turns, so that none waits for
-/// the resources or the slow origin of another. Times are in monotonic nanoseconds.
+/// The queue decides only which resource is next, and when; `AheadRefresher` does the rest. Services alternate, so that
+/// no service waits for the resources or the slow origin of another. Times are in monotonic nanoseconds.
 struct AheadQueue: Sendable {
     struct Entry: Sendable {
         let target: AheadTarget
@@ -35,7 +35,7 @@ struct AheadQueue: Sendable {
         private(set) var places: [Place] = []
         private(set) var cost = 0
         var running = 0
-        /// Those that run beside, as they took too long.
+        /// The number of loads that took too long, and continue without a place.
         var late = 0
         /// When it had its last turn.
         var turn: UInt64 = 0
@@ -59,13 +59,13 @@ struct AheadQueue: Sendable {
             return entry
         }
 
-        /// The one to do without: of the last ones one that nobody asked for, or else the very last.
+        /// The entry to drop: among the latest entries the first that is not wanted, or else the latest.
         func spare(_ isWanted: (Entry) -> Bool) -> Entry? {
             let last = places.prefix(AheadQueue.choice).lazy.compactMap { entries[$0.key] }
             return last.first { !isWanted($0) } ?? last.first
         }
 
-        /// Behind the places with that time.
+        /// The index after the places with that time.
         private func end(of due: Int64) -> Int {
             var (low, high) = (0, places.count)
             while low < high {
@@ -87,7 +87,7 @@ struct AheadQueue: Sendable {
     /// The most resources in it, and the most bytes of memory.
     static let limit = 10_000
     static let octetLimit = 8 << 20
-    /// Of how many of the last ones one gives way.
+    /// The number of latest entries among which `spare` chooses.
     private static let choice = 32
     /// How many are looked at at once, and how many in a second.
     static let concurrency = 4
@@ -132,7 +132,7 @@ struct AheadQueue: Sendable {
         return entry
     }
 
-    /// Takes one that is due, of the service whose last turn was longest ago; `finished` must follow.
+    /// Removes and returns a due entry of the service whose last turn was longest ago; `finished` must follow.
     mutating func take(now: Int64) -> Entry? {
         guard running < AheadQueue.concurrency, mayTake(now), let service = nextService(now),
             let place = lines[service]?.places.last, let entry = lines[service]?.remove(place.key)

@@ -39,7 +39,7 @@ package final class AheadRefresher: Sendable {
     static let pause = Duration.seconds(60)
     /// How long a load may keep others waiting; then it goes on beside them.
     static let patience = Duration.seconds(30)
-    /// How many that nobody asked for are dropped before the loop does something else.
+    /// The most entries without requests that are dropped before the loop does other work.
     static let skipLimit = 256
 
     init() {}

@@ -10,7 +10,7 @@ struct AheadTarget: Sendable {
     let key: ResourceKey
     let subject: ResourceSubject
 
-    /// Nil for a resource whose URL is none of an origin.
+    /// Nil if the URL of the resource is not a URL of an origin.
     init?(_ resource: Resource, _ service: RoutedService) {
         guard let subject = ResourceSubject(resource.key, service) else { return nil }
         (key, self.subject) = (resource.key, subject)
@@ -40,9 +40,9 @@ struct AheadTarget: Sendable {
     }
 }
 
-/// Whether a stored response can be validated without any client, and by which request.
+/// The eligibility of a stored response for validation without a client, and the request to send.
 package enum AheadEligibility: Sendable, Equatable {
-    /// With these fields beside those of the configuration.
+    /// The request has these fields besides the fields of the configuration.
     case eligible(Fields)
     case ineligible(Reason)
 

@@ -30,9 +30,9 @@ package final class ChangeNotifier: Sendable {
         let configuration: EffectiveConfiguration
         let rule: ChangeRule
         let stored: StoredResponse
-        /// Nil for one that is in the store alone.
+        /// The response in memory; nil if it is in the store alone.
         let variant: Variant?
-        /// The one that it replaced.
+        /// The variant that the response replaced.
         let predecessor: Variant?
 
         /// Identifies resource and variant.

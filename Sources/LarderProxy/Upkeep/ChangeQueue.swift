@@ -3,7 +3,7 @@
 import Larder
 import LarderIO
 
-/// A program or a URL that is told of changes.
+/// A program or a URL that is notified of changes.
 enum ChangeListener: Sendable, Hashable {
     /// A program and its arguments.
     case program([String])
@@ -15,11 +15,11 @@ enum ChangeListener: Sendable, Hashable {
     }
 }
 
-/// The changes that wait to be told, for each URL and listener one: further ones within `debounce`, and those that come
-/// while it is being told, are told together. Listeners take turns, and one that fails is left alone for a while, so that
-/// none waits for another.
+/// The changes that await delivery, one for each URL and listener. Further changes within `debounce`, and changes that
+/// arrive during a delivery, are delivered together. Listeners alternate, and a failing listener gets no deliveries
+/// for a while, so that no listener waits for another.
 ///
-/// It decides alone; `ChangeNotifier` tells. Times are in monotonic nanoseconds.
+/// The queue only decides; `ChangeNotifier` delivers. Times are in monotonic nanoseconds.
 struct ChangeQueue: Sendable {
     struct Job: Sendable, Hashable {
         let service: String
@@ -133,7 +133,7 @@ struct ChangeQueue: Sendable {
         return deliveries
     }
 
-    /// Of the listener whose last turn was longest ago.
+    /// The next due job, of the listener whose last turn was longest ago.
     private func next(_ now: Int64) -> Job? {
         var found: (job: Job, turn: UInt64, due: Int64)?
         for line in lines.values where line.hasRoom {

@@ -4,7 +4,7 @@ package import LarderHTTP
 
 /// A load brought other content than what was stored before.
 package struct ContentChange: Sendable, Hashable {
-    /// As it is stored.
+    /// The URL as it is stored.
     package var url: String
     package var service: String
     package var status: Status

@@ -22,7 +22,7 @@ package final class OfflineSwitch: Sendable {
 
     package var choices: Choices { state.withLock { $0 } }
 
-    /// Sets the choice for one service, or for all, which resets those of single services; nil removes a choice.
+    /// Sets the choice for one service, or for all, which resets the choices of single services; nil removes a choice.
     package func choose(_ mode: OfflineMode?, service: String?) {
         state.withLock { choices in
             if let service {

@@ -14,7 +14,7 @@ package final class QuotaTable: Sendable {
         package var left: RateLimit.Left
         /// The time of the report, in nanoseconds of the monotonic clock.
         package var at: Int64
-        /// When the last report came of a request that would have waited: those that are sent in any case prolong no wait.
+        /// The time of the last report for a request that would have waited: requests that never wait prolong no wait.
         fileprivate var since: Int64
 
         /// When it is reset, as `at`.
@@ -51,7 +51,7 @@ package final class QuotaTable: Sendable {
     private struct State {
         /// By the names of the quotas.
         var lines: [Key: [String: Line]] = [:]
-        /// The quotas of paths; nil for one that reports none.
+        /// The quotas of paths; nil for a path that reports no quota.
         var quotas: [Path: String?] = [:]
     }
 
@@ -65,8 +65,8 @@ package final class QuotaTable: Sendable {
 
     /// - Parameters:
     ///   - head: of the request, as the origin got it.
-    ///   - insists: whether it was sent whatever the quota.
-    ///   - hasReserve: whether requests wait for the quotas of their paths: then it matters, too, that there is none.
+    ///   - insists: true if the request was sent regardless of the quota.
+    ///   - hasReserve: true if requests wait for the quotas of their paths: then the absence of a quota is recorded.
     func note(
         _ response: ResponseHead, to head: RequestHead, insists: Bool, hasReserve: Bool = true, of service: String,
         now: Timestamp, at monotonic: Int64
@@ -76,7 +76,7 @@ package final class QuotaTable: Sendable {
         let (key, path) = (Key(head, of: service), Path(head, of: service))
         state.withLock { state in
             guard left != nil || !state.lines.isEmpty else { return }
-            // Of as many, any may go.
+            // Any path may be dropped when there are this many.
             if state.quotas.count >= Self.limit, state.quotas[path] == nil {
                 state.quotas.remove(at: state.quotas.startIndex)
             }
@@ -99,9 +99,9 @@ package final class QuotaTable: Sendable {
         }
     }
 
-    /// For how long the remaining quota of a request is at most `reserve`; nil when there is more, or nothing is known. A
-    /// path that has not been asked yet counts for the greatest quota, where that is known, else for the one of which most
-    /// is left.
+    /// The time for which the remaining quota of a request is at most `reserve`; nil if more is left, or if no quota is
+    /// known. A path that has not been requested yet counts for the greatest quota, if that is known, else for the
+    /// quota with the most left.
     ///
     /// - Parameter limit: how long a report counts. After that a request finds out whether it still holds.
     func pause(

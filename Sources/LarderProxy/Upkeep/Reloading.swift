@@ -10,7 +10,7 @@ package final class Reloading: Sendable {
         package let at: Timestamp
         /// The file that was read; nil when there was none.
         package let file: String?
-        /// Where a file was looked for, when none was named at the start.
+        /// The places searched for a file, if no file was named at the start.
         package let searched: [String]
         /// Why it was refused, a sentence each; none when it is in force.
         package let problems: [String]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The order in which passwords are compared: clients take turns, so that one that tries many delays the others by one
-/// comparison each. Bounded in all, and for each client.
+/// The order in which passwords are compared: clients alternate, so that a client that tries many passwords delays the
+/// others by one comparison each. Bounded in all, and for each client.
 struct CheckQueue<Client: Hashable & Sendable, Item: Sendable>: Sendable {
     private var waiting: [Client: [Item]] = [:]
     /// Clients with something that waits, the next one first.
@@ -32,8 +32,8 @@ struct CheckQueue<Client: Hashable & Sendable, Item: Sendable>: Sendable {
         return true
     }
 
-    /// The newest item of the client with most that waits, which gives way to the first one of another client where there
-    /// is no room. Nil where there is, or nobody has more than one.
+    /// Removes the newest item of the client with the most items, for the first item of `client`. Nil if the queue is
+    /// not full, `client` waits already, or no client has more than one item.
     mutating func makeRoom(for client: Client) -> Item? {
         guard count >= limit, waiting[client] == nil,
             let (greedy, items) = waiting.max(by: { $0.value.count < $1.value.count }), items.count > 1

@@ -8,7 +8,7 @@ package enum Crypt {
     /// The longest password, in bytes (`CRYPT_MAX_PASSPHRASE_SIZE`).
     package static let passwordLimit = 511
 
-    /// True if `password` is the one that the hash was made of.
+    /// True if the hash was made of `password`.
     static func matches(_ password: String, _ hash: PasswordHash) -> Bool {
         password.utf8.count <= passwordLimit && larder_crypt_matches(password, hash.text) == 1
     }
@@ -16,7 +16,7 @@ package enum Crypt {
     /// True if this system's library knows the method of a hash.
     package static func knows(_ hash: PasswordHash) -> Bool { larder_crypt_knows(hash.text) == 1 }
 
-    /// A hash of `password` by yescrypt, with a salt of its own; nil when the system has no memory or randomness for it.
+    /// A yescrypt hash of `password`, with a new salt; nil if the system has no memory or randomness for it.
     package static func hash(_ password: String) -> PasswordHash? {
         guard password.utf8.count <= passwordLimit else { return nil }
         var made = [CChar](repeating: 0, count: 384)

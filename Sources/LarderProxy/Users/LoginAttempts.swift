@@ -12,7 +12,7 @@ struct LoginAttempts<Client: Hashable & Sendable, Name: Hashable & Sendable, Dig
     struct Attempt: Hashable, Sendable {
         let client: Client
         let name: Name
-        /// Of name and password, and of the user table they are compared with.
+        /// The digest of name and password, and of the user table they are compared with.
         let credentials: Digest
     }
 
@@ -37,7 +37,7 @@ struct LoginAttempts<Client: Hashable & Sendable, Name: Hashable & Sendable, Dig
 
     private var logins: AttemptLimit<Login>
     private var clients: AttemptLimit<Client>
-    /// Those that have counted, and are not compared yet.
+    /// Attempts that have counted, and are not compared yet.
     private var counted: RecentKeys<Attempt>
     private var wrong: RecentKeys<Attempt>
 
@@ -80,7 +80,7 @@ struct LoginAttempts<Client: Hashable & Sendable, Name: Hashable & Sendable, Dig
 
     /// The credentials were wrong. Returns whether it was the last attempt for now.
     ///
-    /// - Parameter isCompared: whether they were compared for this client, not for another that had sent the same.
+    /// - Parameter isCompared: true if they were compared for this client, not for another that had sent them.
     mutating func wasWrong(_ attempt: Attempt, isCompared: Bool, at now: Int64) -> Bool {
         counted.remove(attempt)
         wrong.insert(attempt, at: now)

@@ -3,10 +3,10 @@
 import LarderIO
 import Synchronization
 
-/// Compares passwords with hashes, on threads of its own.
+/// Compares passwords with hashes, on dedicated threads.
 ///
-/// A comparison is expensive on purpose. So few run at once, clients take turns, requests with the same credentials wait
-/// for the same one, and a client without attempts left gets none (`LoginAttempts`).
+/// A comparison is expensive on purpose. So few comparisons run at once, clients alternate, requests with equal
+/// credentials share a comparison, and a client without attempts left gets no comparison (`LoginAttempts`).
 final class PasswordChecks<
     Client: Hashable & Sendable, Name: Hashable & Sendable, Digest: Hashable & Sendable
 >: Sendable {
@@ -16,9 +16,9 @@ final class PasswordChecks<
     enum Outcome: Sendable, Equatable {
         case right
         case wrong
-        /// The last wrong one for now.
+        /// The credentials were wrong, and the client has no attempts left for now.
         case lastWrong
-        /// It was wrong a while ago, too.
+        /// The credentials were found wrong a while ago.
         case knownWrong
         /// The client has tried too often; it may try again after so many nanoseconds.
         case tooOften(Int64)
@@ -56,7 +56,7 @@ final class PasswordChecks<
     ///   - threads: how many comparisons run at once.
     ///   - limit: how many may wait, and of one client a quarter of them.
     ///   - names: how many attempts a client has for a name.
-    ///   - clients: how many comparisons in vain a client causes, whatever the names.
+    ///   - clients: how many comparisons in vain a client causes, for all names in sum.
     ///   - lifetime: how long wrong credentials are known, in nanoseconds.
     init(
         threads: Int = 2, limit: Int = 256, names: Attempts.Rate = Attempts.Rate(burst: 10, interval: 6_000_000_000),
@@ -175,7 +175,7 @@ final class PasswordChecks<
         let now = time.monotonic()
         let told = state.withLock { state -> [(Waiter, Outcome)] in
             state.queue.ended()
-            // Nobody waits any more after `close`.
+            // After `close`, no request waits.
             guard let check = state.checks.removeValue(forKey: digest) else { return [] }
             return check.waiters.enumerated().map { index, waiter in
                 (waiter, self.outcome(outcome, of: waiter.attempt, isFirst: index == 0, in: &state, at: now))

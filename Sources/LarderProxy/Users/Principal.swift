@@ -5,7 +5,7 @@ import LarderStores
 
 /// The proven sender of a request.
 enum Principal: Sendable, Equatable {
-    /// Nobody was asked.
+    /// The client was not asked for credentials.
     case anyone
     case user(UserTable.User)
     /// A client with a certificate of `tls.clientCA`.

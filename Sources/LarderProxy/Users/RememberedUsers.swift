@@ -45,7 +45,7 @@ struct RememberedUsers<Digest: Hashable & Sendable>: Sendable {
         memories[digest] = Memory(user: user, end: end, until: min(now + idleLifetime, end))
     }
 
-    /// The same, without clients that are none of these users any more.
+    /// A copy without the credentials of users that are no longer in `table`.
     func keeping(_ table: UserTable) -> RememberedUsers {
         var kept = self
         kept.memories = memories.filter { table.holds($0.value.user) }

@@ -6,9 +6,9 @@ package import LarderSettings
 import LarderStores
 import Synchronization
 
-/// The users of one configuration, and those of them whose credentials were right not long ago.
+/// The users of one configuration, and the users whose credentials were right not long ago.
 ///
-/// A reload of a changed file makes a new one, which remembers the clients that are still users.
+/// A reload of a changed file makes a new gate, which remembers the clients that are still users.
 package final class UserGate: Sendable {
     package let table: UserTable
     /// Tells gates apart: credentials that are wrong here may be right at the next.
@@ -51,8 +51,8 @@ package final class UserGate: Sendable {
         }
     }
 
-    /// The digest by which credentials are remembered. Nobody without the key can find two with related digests, so the
-    /// time of a look-up reveals nothing; it is applied twice, so that no digest can be extended to another's.
+    /// The digest by which credentials are remembered. Related digests cannot be found without the key, so the time of
+    /// a look-up reveals nothing. The key is applied twice, so that no digest can be extended to another digest.
     func digest(of credentials: BasicCredentials) -> ContentDigest {
         digest(of: Array("\(credentials.name):\(credentials.password)".utf8))
     }

@@ -54,7 +54,7 @@ package final class RefreshGate: Sendable {
     package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
     /// - Parameters:
-    ///   - refresh: identifies the refresh among those that go through this gate.
+    ///   - refresh: identifies the refresh among the refreshes that go through this gate.
     ///   - isOutdated: whether a newer credential is in force by now. Called under the lock.
     package func enter(_ refresh: String, now: Timestamp, isOutdated: () -> Bool) async -> Turn {
         let turn = state.withLock { state -> Turn? in
@@ -86,7 +86,7 @@ package final class RefreshGate: Sendable {
             return (refresh, state.waiting)
         }
         for other in waiting {
-            // A new credential may be of those that go together with the one that this caller needs.
+            // A new credential may belong together with the credential that this caller needs.
             let isSame = other.refresh == refresh
             switch outcome {
             case .renewed where isSame: other.continuation.resume(returning: .done(true))

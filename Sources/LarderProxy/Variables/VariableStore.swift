@@ -19,7 +19,7 @@ package final class VariableStore: Sendable {
         var owner: [UInt8]?
         /// When a refresh got it.
         var renewedAt: Timestamp?
-        /// The number of its value among those of all variables.
+        /// The number of its value among the values of all variables.
         var generation: UInt64
         var changedAt: Timestamp?
     }
@@ -34,7 +34,7 @@ package final class VariableStore: Sendable {
         var variables: [String: Variable] = [:]
         /// The refreshes that give variables new values.
         var renewals: [Renewal] = []
-        /// How many values all variables have had: one that was away does not begin anew.
+        /// The number of values that all variables have had. A variable that was absent does not begin at 1 again.
         var generation: UInt64 = 0
         var gates: [Group: RefreshGate] = [:]
         var apply: (@Sendable ([String]) async -> Void)?
@@ -170,10 +170,10 @@ package final class VariableStore: Sendable {
         return state.generation
     }
 
-    /// Has the last given values count again where refreshes got others for somebody else: by a refresh that is none any
-    /// more, or with what was given then for whatever renews them, however many refreshes lie between.
+    /// Restores the last given value of each variable whose renewed value now belongs to another owner: its refresh is
+    /// gone, or the refresh depended, directly or through other refreshes, on given values that have changed.
     ///
-    /// - Parameter values: those of now; only what was given in them counts.
+    /// - Parameter values: the current values; only the given values in them count.
     private static func withdrawLost(by values: VariableValues, at now: Timestamp, _ state: inout State) {
         for (name, variable) in state.variables {
             guard let owner = variable.owner, owner != values.owner(of: [name]) else { continue }
@@ -191,9 +191,9 @@ package final class VariableStore: Sendable {
         return true
     }
 
-    /// Changes declared variables, and returns the names of those that changed. Undeclared ones are ignored.
+    /// Changes declared variables, and returns the names of the changed variables. Undeclared variables are ignored.
     ///
-    /// - Parameter owner: whose they are for each name, if a refresh got them; nil where somebody has decided on them.
+    /// - Parameter owner: the owner of each value, if a refresh got the values; nil if they were set explicitly.
     private static func change(
         _ values: [(name: String, value: Secret)], ownedBy owner: ((String) -> [UInt8])?, at now: Timestamp,
         _ state: inout State
@@ -215,8 +215,8 @@ package final class VariableStore: Sendable {
         return changed
     }
 
-    /// Sets variables, and returns the names of those that changed once every loop uses the new values. Undeclared ones
-    /// are ignored.
+    /// Sets variables, and returns the names of the changed variables once every loop uses the new values. Undeclared
+    /// variables are ignored.
     @discardableResult
     package func set(_ values: [(name: String, value: Secret)], at now: Timestamp) async -> [String] {
         let (changed, others, apply) = state.withLock { state in
@@ -227,13 +227,13 @@ package final class VariableStore: Sendable {
             if !changed.isEmpty { state.pending += 1 }
             return (changed, after.renewedNames.filter { !before.haveSameOwner(of: [$0], as: after) }, state.apply)
         }
-        // Services that use what is renewed for another user now have another one, too.
+        // Services that use variables renewed for another user now have another user.
         if !changed.isEmpty { await self.apply(changed + others.subtracting(changed), by: apply) }
         return changed
     }
 
-    /// Sets values that a refresh got with those of `old`; none if they would be somebody else's by now, or one of them has
-    /// been changed since: an operator has the last word. False then.
+    /// Sets values that a refresh got with the values of `old`. Returns false, and sets no value, if their owner or one
+    /// of them has changed since: an operator has the last word.
     func renew(
         _ values: [(name: String, value: Secret)], asOf old: VariableValues, at now: Timestamp
     ) async -> Bool {
@@ -266,16 +266,16 @@ package final class VariableStore: Sendable {
         state.withLock { $0.apply = apply }
     }
 
-    /// The gate that lets one refresh of variables that are renewed together run at a time, of whichever service. Another
-    /// user's is another: what fails for one, or takes long, concerns nobody else.
+    /// The gate that runs one refresh at a time for variables that are renewed together, in all services. Each user has
+    /// a separate gate: a refresh that fails or takes long for one user does not concern other users.
     ///
-    /// - Parameter values: of the user who needs it.
+    /// - Parameter values: the values of the user who needs the gate.
     func gate(for names: [String], of values: VariableValues, now: Timestamp) -> RefreshGate {
         let names = values.renewedTogether(with: names)
         let group = Group(names: names, owner: values.owner(of: names))
         return state.withLock { state in
             if let gate = state.gates[group] { return gate }
-            // Those of many reloads and users must not accumulate: their keys are secrets.
+            // The gates of many reloads and users must not accumulate: their keys are secrets.
             if state.gates.count >= 100 { state.gates = state.gates.filter { !$0.value.isIdle(at: now) } }
             let gate = RefreshGate()
             state.gates[group] = gate

@@ -4,10 +4,10 @@ import LarderHTTP
 import LarderIO
 import LarderSettings
 
-/// A part of a trace that has ended: an exchange with a client, or one with an origin. The names are those of
+/// A part of a trace that has ended: an exchange with a client, or an exchange with an origin. The names follow
 /// OpenTelemetry's semantic conventions for HTTP.
 struct Span: Sendable {
-    /// The numbers are those of OTLP.
+    /// The kind of a span, with the numbers of OTLP.
     enum Kind: Int, Sendable {
         case server = 2
         case client = 3

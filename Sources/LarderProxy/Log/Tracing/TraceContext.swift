@@ -3,7 +3,7 @@
 import LarderHTTP
 import LarderIO
 
-/// A place in a trace: the trace, and the span that causes whatever follows (W3C Trace Context, Level 1).
+/// A position in a trace: the trace, and the parent of the spans that follow (W3C Trace Context, Level 1).
 struct TraceContext: Sendable, Equatable {
     /// The trace's id in two halves; never both 0.
     let trace: (high: UInt64, low: UInt64)
