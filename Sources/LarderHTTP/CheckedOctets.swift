@@ -20,7 +20,7 @@ public struct CheckedOctets: RandomAccessCollection {
 
     @inlinable @inline(__always)
     public subscript(position: Int) -> UInt8 {
-        // Holds: readers compare with the count first; this is for the one that does not.
+        // Holds: readers compare with the count first; the check stops a reader that does not.
         precondition(position >= 0 && position < octets.count, "a position outside of the octets")
         return octets[position]
     }
@@ -33,11 +33,11 @@ public struct CheckedOctets: RandomAccessCollection {
         return CheckedOctets(UnsafeRawBufferPointer(rebasing: octets[range]))
     }
 
-    /// The same bytes without checks, for those who read them as a collection.
+    /// The bytes without bounds checks, for reading as a collection.
     @inlinable @inline(__always)
     public var unchecked: UnsafeRawBufferPointer { octets }
 
-    /// Whether `text` is there at a position; also false where it would reach beyond either end.
+    /// True if `text` is at `position`; false if it would extend beyond either end.
     @inlinable
     public func has(_ text: some Collection<UInt8>, at position: Int) -> Bool {
         guard position >= 0, position <= octets.count, text.count <= octets.count - position else { return false }

@@ -16,8 +16,8 @@ public final class ContentChunk: Sendable {
         fill(UnsafeMutableRawBufferPointer(start: base, count: count))
     }
 
-    /// Makes a chunk of the first `count` bytes of `memory`, which it takes over: nobody else uses it from now on,
-    /// and it was allocated with an alignment of at most 16.
+    /// Makes a chunk that owns `memory` and contains its first `count` bytes. No other code may use the memory
+    /// afterwards. It must have been allocated with an alignment of at most 16.
     package init(adopting memory: UnsafeMutableRawPointer, count: Int) {
         base = memory
         self.count = count
@@ -116,8 +116,8 @@ extension [ContentChunk] {
     /// Up to this length, pieces are put together.
     private static var shortest: Int { 2 << 10 }
 
-    /// Appends content that is collected. Short pieces are put together, as each takes memory of its own: however small
-    /// the pieces are that a peer sends, all take little more than their bytes.
+    /// Appends collected content. Short pieces are joined, as each piece has its own allocation: even if a peer sends
+    /// very small pieces, the total takes little more memory than their bytes.
     package mutating func collect(_ chunk: ContentChunk) {
         guard let last, last.count + chunk.count <= Self.shortest else { return append(chunk) }
         self[count - 1] = last.joined(with: chunk)

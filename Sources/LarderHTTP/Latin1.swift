@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Field values are bytes (RFC 9110 §5.5); as text, each of them is one character (ISO-8859-1), and becomes the same
-/// byte again.
+/// Field values are bytes (RFC 9110 §5.5). As text, each byte is one character (ISO-8859-1), which converts back to
+/// that byte.
 extension String {
     package init(latin1 octets: some Collection<UInt8>) {
         if octets.allSatisfy({ $0 < 0x80 }) {
@@ -17,7 +17,7 @@ extension String {
         return latin1.flatMap { String(validating: $0, as: UTF8.self) } ?? self
     }
 
-    /// Nil if a character is none of ISO-8859-1.
+    /// The text in ISO-8859-1; nil if a character is not in that set.
     package var latin1: [UInt8]? {
         var octets: [UInt8] = []
         octets.reserveCapacity(unicodeScalars.count)

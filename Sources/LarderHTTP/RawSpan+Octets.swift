@@ -25,7 +25,7 @@ extension RawSpan {
         UInt32(littleEndian: unsafeLoadUnaligned(fromByteOffset: position, as: UInt32.self))
     }
 
-    /// True if the bytes are those of `text`.
+    /// True if the bytes equal `text`.
     func equals(_ text: some Collection<UInt8>) -> Bool {
         guard text.count == byteCount else { return false }
         var position = 0

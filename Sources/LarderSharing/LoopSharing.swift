@@ -45,7 +45,7 @@ final class LoopSharing {
         return now - last.at < LoopSharing.unsharedPeriod
     }
 
-    /// Runs `job`, which needs `octets` of memory, behind the backs of clients. False if too much waits already.
+    /// Runs `job`, which needs so many bytes of memory, in the background. False if too much waits already.
     func later(octets: Int, _ job: @escaping () async -> Void) -> Bool {
         guard waiting + octets <= LoopSharing.waitingLimit else { return false }
         waiting += octets

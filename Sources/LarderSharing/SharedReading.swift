@@ -72,7 +72,7 @@ struct SharedReading {
 }
 
 extension LoopSharing {
-    /// The key of a request's Resource among daemons; nil for one that is not shared.
+    /// The key of a request's Resource in the shared tier; nil if the Resource is not shared.
     func key(for subject: some Staged) -> SharedKey? {
         let resource = subject.resource
         guard !resource.key.hasMark, resource.key.isFor(subject.uri) else { return nil }
@@ -117,7 +117,7 @@ struct SharedAsking {
         guard let look else { return nil }
         let mayWait = !key.owner.isEmpty || SharingRules.mayWait(load.head, policy: load.policy)
         guard load.maySettle, !asksOrigin, mayWait else { return asksItself(after: look, nil) }
-        // Of what the client's exchange has found it took all that memory keeps.
+        // If the client's exchange looked (`found`), it took all responses that memory keeps; only long ones are left.
         if !isLost, let variant = await take(look, onlyLong: found != nil) { return variant }
         switch await sharing.tier.takeTurn(after: look, isEnough: { candidate(in: $0) != nil }) {
         case .mine(let latest, let token): return asksItself(after: latest, token)
@@ -148,10 +148,10 @@ struct SharedAsking {
         return candidates[selection.index]
     }
 
-    /// Stores what answers the client as a response of the origin is stored. Nil when nothing does, or it is invalid by
-    /// now.
+    /// Stores the shared response that answers the client, as a response of the origin is stored. Nil if no response
+    /// answers it, or the response is invalid by now.
     private mutating func take(_ look: SharedLook, onlyLong: Bool = false) async -> Variant? {
-        // Of a request for the whole, which others may join.
+        // Use whole responses only, which other clients may join.
         guard let chosen = candidate(in: look), !chosen.stored.isPartial else { return nil }
         guard load.loop.keepsInMemory(chosen.entity.content.length) else { return await takeLong(chosen) }
         guard !onlyLong else { return nil }

@@ -145,12 +145,12 @@ final class SharedTurn {
             isPart: stored.isPartial, content: content)
     }
 
-    /// The response is not for others: nobody need wait for the next one.
+    /// The response is not for others: other daemons need not wait for the next one.
     func giveNothing() {
         end { [tier = sharing.tier, look, token] in await tier.note(token, look.key) }
     }
 
-    /// There was no response: the next daemon asks.
+    /// The load ended without a response: the next daemon asks.
     func giveUp() {
         end { [tier = sharing.tier, look, token] in await tier.release(token, look.key) }
     }
@@ -163,7 +163,7 @@ final class SharedTurn {
 }
 
 extension LoopSharing {
-    /// The content of an entity that was found and has the same, by a strong validator and the length.
+    /// The content of a found entity whose strong validator and length equal those of the response.
     fileprivate func known(like stored: StoredResponse, in look: SharedLook) -> SharedEntity.Content? {
         guard let tag = stored.facts.eTag, !tag.isWeak, !stored.isPartial, let length = stored.contentLength else {
             return nil

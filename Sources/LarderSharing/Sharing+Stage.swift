@@ -40,7 +40,7 @@ extension Sharing: Feature {
 
     package func end() { detach() }
 
-    /// Has other daemons invalidate the same.
+    /// Sends an invalidation to the other daemons.
     package func hear(_ invalidation: OwnInvalidation, at monotonicNow: Int64) {
         let subject: LogMessage.Subject
         switch invalidation {
@@ -63,14 +63,14 @@ extension Sharing: Feature {
 }
 
 extension Proxy {
-    /// This daemon's part in the shared tier; nil when nothing is shared with other daemons.
+    /// This daemon's part in the shared tier; nil if it shares no responses with other daemons.
     package var sharing: Sharing? { feature(Sharing.self) }
 }
 
 /// The keys of what is shared with other daemons, and the invalidations that they tell of.
 extension Proxy {
-    /// The key in the engine of what is shared for a URL. Nil where nothing is shared with other daemons, and
-    /// `.some(nil)` where this URL is not.
+    /// The engine's key of the shared responses for a URL. Nil if this daemon shares no responses, and `.some(nil)` if
+    /// it does not share this URL.
     package func sharedKey(
         of uri: TargetURI, in partition: Larder.Partition, for fields: Fields, _ service: RoutedService,
         _ configuration: EffectiveConfiguration
@@ -132,7 +132,7 @@ extension Proxy {
             guard globs.count == patterns.count else { return await forget(service) }
             await forget(service) { url in
                 globs.contains { glob in
-                    // Of URLs that no service claims, a relative pattern is about each host.
+                    // For URLs that no service claims, a relative pattern applies to each host.
                     let base =
                         service.base ?? (glob.isAbsolute ? nil : url.target.flatMap { try? TargetURI($0.origin + "/") })
                     return glob.predicate(relativeTo: base)(url)

@@ -17,7 +17,7 @@ package final class Sharing: Sendable {
     /// Shared responses that were stored before are not used.
     let floor: StoredFloor
     private let troubled = Lock<[String: String]>([:])
-    /// Where the log was obeyed up to; nil where nothing is on disk.
+    /// The file of the place up to which the log was obeyed; nil if this daemon stores no responses on disk.
     private let file: PositionFile?
     private let reached = Lock<Reached>(Reached())
 
@@ -91,10 +91,10 @@ package final class Sharing: Sendable {
         log.withLock { $0 }?.send()
     }
 
-    /// Where to read the log on from; nil where that is not known.
+    /// The place at which to resume reading the log; nil if it is unknown.
     var place: LogPlace? { reached.withLock { $0.place } }
 
-    /// How often the place is written at most.
+    /// The least time between two writes of the place.
     private static let writeTime = Duration.seconds(1)
 
     /// Everything up to `place` was obeyed. To be called on `loop`.

@@ -33,9 +33,9 @@ struct SharingRules: Sendable {
         return service.settings.privacy == .partitioned ? service.isIdentifiedByFields : !service.hasPartitions
     }
 
-    /// The key among daemons of the Resource for a URL in its normal form; nil for one that is not shared.
+    /// The key in the shared tier of the Resource for a URL in its normal form; nil if the Resource is not shared.
     ///
-    /// - Parameter fields: of the request, which identify its user.
+    /// - Parameter fields: the fields of the request, which identify its user.
     func key(
         of uri: TargetURI, in partition: Larder.Partition, for fields: Fields, _ service: RoutedService,
         _ configuration: EffectiveConfiguration, _ state: SharedState
@@ -67,8 +67,8 @@ struct SharingRules: Sendable {
         return address.isLoopback || address.isUnspecified || address.isLinkLocal
     }
 
-    /// True if a request may wait for another daemon's: one that anybody could have sent, so that the response is
-    /// everybody's.
+    /// True if a request may wait for another daemon's request: any client could have sent it, so the response is for
+    /// all clients.
     static func mayWait(_ head: RequestHead, policy: CachePolicy) -> Bool {
         head.method == .get && !Credentials.areIn(head.fields) && policy.personalField(of: head.fields) == nil
     }
@@ -106,8 +106,8 @@ struct SharingRules: Sendable {
         look.entities.compactMap { candidate($0, at: uri, isOwn: !look.key.owner.isEmpty, policy: policy) }
     }
 
-    /// True if a head is one that a daemon writes: of a response to GET, and of as many bytes as there are. Fields of
-    /// the connection are left out wherever a stored response is read, and cookies by a shared cache.
+    /// True if a daemon may have written a head: it answers GET, and its length equals the content's. A reader of
+    /// stored responses always leaves out connection fields, and a shared cache leaves out cookies.
     private static func isPlausible(_ stored: StoredResponse) -> Bool {
         // A private cache would keep cookies, but they are not shared.
         guard stored.requestMethod == .get, !stored.fields.contains(.setCookie) else { return false }
@@ -133,7 +133,7 @@ struct SharingRules: Sendable {
             StoredResponseCoding.variantKey(stored.variance) == entity.variant, isPlausible(stored)
         else { return nil }
         let head = ResponseHead(status: stored.status, fields: stored.fields)
-        // Of the request it is known that anybody could have sent it, but for this.
+        // Any client could have sent the request, apart from these fields.
         var fields = Fields()
         if stored.requestWasAuthorized { fields[.authorization] = "" }
         if let range = stored.requestedRange { fields[.range] = String(decoding: range, as: UTF8.self) }
@@ -145,7 +145,7 @@ struct SharingRules: Sendable {
     }
 }
 
-/// An entity, and the response that it stands for.
+/// An entity, and the response that it represents.
 struct SharedCandidate {
     let entity: SharedEntity
     let stored: StoredResponse

@@ -19,7 +19,7 @@ package struct OctetWriter {
     package mutating func append(_ byte: UInt8) { octets.append(byte) }
     package mutating func append(_ number: UInt16) { append(integer: number) }
 
-    /// A count in 32 bits: no message head comes near, whatever its limit.
+    /// A count in 32 bits: a message head never comes near, with any limit.
     package mutating func append(count: Int) { append(integer: UInt32(count)) }
 
     /// A position in content.

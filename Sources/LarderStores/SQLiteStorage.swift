@@ -16,7 +16,7 @@ public final class SQLiteStorage: Sendable {
     /// Opens a directory, which is created if it is missing.
     ///
     /// - Parameters:
-    ///   - directory: a path; this storage owns everything in it.
+    ///   - directory: a path; this storage owns all files in it.
     ///   - limit: the most bytes that the directory may occupy, at least 4 MiB; least used entries are evicted first.
     ///   - clock: the clock for the times of writing.
     /// - Throws: `StoreError` when the directory is in use, or unusable.
@@ -39,7 +39,7 @@ public final class SQLiteStorage: Sendable {
     /// Returns when all earlier writes are on disk.
     public func flush() async { await store.flush() }
 
-    /// Completes the pending writes, and releases the directory. From then on nothing is found or stored.
+    /// Completes the pending writes, and releases the directory. Afterwards the storage finds and stores no entity.
     public func close() async { await store.close() }
 }
 
@@ -57,7 +57,7 @@ public struct SQLiteCache<Content: StorableContent>: EntityCache {
 
     /// The entity last written, or nil; nil as well when it was damaged.
     ///
-    /// - Throws: when it cannot be read at the moment, or its bytes are not those of content.
+    /// - Throws: if the entity cannot be read at the moment, or its bytes are not content.
     public func readEntity(for key: CacheSubject) async throws -> Entity<Content>? {
         let variant = key.storedVariant
         guard let record = try await storage.store.read(key.entityKey).first(where: { $0.variant == variant }),

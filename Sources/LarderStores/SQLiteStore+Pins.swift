@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension SQLiteStore {
-    /// Keeps the entities of these keys, and those that replace them, from eviction, until `unpin`, over restarts.
-    /// Returns false if that could not be written.
+    /// Keeps the entities of these keys, and the entities that replace them, from eviction, until `unpin`, over
+    /// restarts. Returns false if that could not be written.
     package func pin(_ keys: [EntityKey]) async -> Bool { await change(keys, isPinned: true) }
 
     package func unpin(_ keys: [EntityKey]) async -> Bool { await change(keys, isPinned: false) }

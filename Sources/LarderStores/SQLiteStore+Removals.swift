@@ -12,8 +12,8 @@ extension SQLiteStore {
         }
     }
 
-    /// Begins to remove entities that match and were stored before the call; from now on readers see none of them. With
-    /// a label the cost does not depend on the size of the store.
+    /// Begins to remove matching entities that were stored before the call, and hides them from readers at once. With a
+    /// label the cost does not depend on the size of the store.
     package func beginRemoval(_ match: EntityMatch, because reason: RemovalReason) {
         if let label = match.label { return beginRemoval(match, labels: [label], because: reason) }
         core.queue.post(.removeAll(Removal(match: match, reason: reason)))

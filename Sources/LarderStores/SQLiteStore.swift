@@ -8,9 +8,9 @@ import LarderIO
 ///
 /// One thread writes, in groups of a few milliseconds or a few megabytes; a few threads read; two write long content to
 /// files. Operations on one key take effect in the order in which they were called, for readers at once and on disk
-/// with the next group. Nothing but opening throws: an entity that the disk refuses is dropped, one that it lost or
-/// altered is a miss, and either is reported as an event. Calls that are not `async` never block and may be made from
-/// any thread.
+/// with the next group. Only opening throws. An entity that the disk refuses is dropped; an entity that the disk lost
+/// or altered is a miss. Both are reported as events. Calls that are not `async` never block and may be made from any
+/// thread.
 package final class SQLiteStore: Sendable {
     let core: StoreCore
     private let writer: Thread
@@ -198,9 +198,9 @@ package final class SQLiteStore: Sendable {
         return found.rows.filter { !core.trust.isDiscarded($0.record.content) }
     }
 
-    /// The entities under a key and those that they superseded, the latest first, as far as they are committed.
+    /// The committed entities under a key and the entities that they superseded, the latest first.
     ///
-    /// - Parameter number: the one whose content can be opened.
+    /// - Parameter number: the number of the entity whose content can be opened.
     package func versions(_ key: EntityKey, openable number: Int64?) async -> [EntityVersion] {
         guard mayContain(key) else { return [] }
         await flush()
@@ -279,12 +279,12 @@ package final class SQLiteStore: Sendable {
 
     // MARK: Writing
 
-    /// Begins to store an entity, which replaces the one of the same key and variant when it is finished.
+    /// Begins to store an entity, which replaces the entity of this key and variant when it is finished.
     ///
     /// - Parameters:
     ///   - expectedLength: the length of the content in bytes, if known; content of any other length is not stored.
     ///   - labels: the labels by which it is found.
-    ///   - history: whether it and those that it supersedes are kept as versions.
+    ///   - history: the versions to keep of this entity and of the entities that it supersedes.
     package func beginWrite(
         _ key: EntityKey, variant: [UInt8], head: [UInt8], requestTime: Timestamp, responseTime: Timestamp,
         storedAt: Timestamp, expires: Timestamp?, expectedLength: Int64?, labels: [EntityLabel] = [],
@@ -298,8 +298,8 @@ package final class SQLiteStore: Sendable {
         return EntityWriter(core: core, key: key, record: record, expectedLength: expectedLength)
     }
 
-    /// Replaces the head and times of an entity, as a validation does (RFC 9111 §4.3.4), if it is still the one that
-    /// was stored at `ifStoredAt`; otherwise nothing happens.
+    /// Replaces the head and times of an entity, as a validation does (RFC 9111 §4.3.4). Does nothing if the entity was
+    /// not stored at `ifStoredAt`.
     ///
     /// - Parameter labels: replace the existing ones; nil keeps those.
     package func updateHead(
@@ -321,7 +321,7 @@ package final class SQLiteStore: Sendable {
         _ = core.queue.accept(Operation(key: key, change: .remove(variant: variant, because: reason)))
     }
 
-    /// The same, if it is still the one that was stored at `ifStoredAt`; otherwise nothing happens.
+    /// Removes an entity if it was stored at `ifStoredAt`; otherwise does nothing.
     package func remove(
         _ key: EntityKey, variant: [UInt8], because reason: RemovalReason, ifStoredAt: Timestamp
     ) {

@@ -3,11 +3,11 @@
 import LarderHTTP
 import LarderIO
 
-/// Sends the content of a request while its response is awaited, and beside a response that begins before. Confined to its
+/// Sends the content of a request while its response is awaited, or while an early response arrives. Confined to its
 /// loop.
 ///
-/// While it waits for the client, silence of the origin does not count: it has nothing to answer. Nor does that of one that
-/// takes the content slowly: it is its turn when it has all.
+/// An origin may be silent while the sender waits for the client, because the origin has no request to answer yet. It
+/// may also be silent while it reads the content slowly: it answers once it has all content.
 final class ContentSender {
     private let connection: UpstreamConnection
     private let framing: BodyFraming
@@ -45,7 +45,7 @@ final class ContentSender {
         if case .length(let length) = framing { remaining = length } else { remaining = 0 }
     }
 
-    /// Sends content that is at hand.
+    /// Sends content that is available in full.
     convenience init(sending content: ContentChunk, on connection: UpstreamConnection, silence: Duration) {
         var rest: ContentChunk? = content
         self.init(

@@ -28,12 +28,12 @@ struct OriginPoolStateMachine {
         var distrustTime: Int64 = 300_000_000_000
     }
 
-    /// Whether an idle connection may serve a request.
+    /// The fitness of an idle connection for a request.
     enum Fitness: Equatable {
         case fit
-        /// Not this request: its rules forbid the address the connection leads to.
+        /// Unfit for this request: the request's rules forbid the address that the connection leads to.
         case forbidden
-        /// No request: the peer closed it, or said something unasked.
+        /// Unfit for any request: the peer closed the connection, or sent bytes unasked.
         case broken
     }
 
@@ -44,7 +44,7 @@ struct OriginPoolStateMachine {
         case connect(for: Int)
         /// The request waits for its turn, and not for ever.
         case wait(Int)
-        /// As many wait already as may.
+        /// The number of waiting requests has reached its limit.
         case refuse(Int)
         /// The attempt that was begun for the request failed, and it still waits.
         case fail(Int)
@@ -95,7 +95,7 @@ struct OriginPoolStateMachine {
         if !freshOnly, let connection = reused(now: now, fitness: fitness, closing: &actions) {
             return actions + [.lease(connection, to: request)]
         }
-        // An idle connection that is of no use to this request makes room for one that is.
+        // Close the oldest idle connection, because no idle connection can serve this request.
         if total >= limits.connections, !idle.isEmpty { actions.append(.close(idle.removeFirst().connection)) }
         if total < limits.connections {
             attempts.insert(request)
@@ -133,7 +133,7 @@ struct OriginPoolStateMachine {
         _ connection: Int, for request: Int, now: Int64, limits: Limits, fitness: (Int, Int) -> Fitness
     ) -> [Action] {
         let wasAttempted = attempts.remove(request) != nil
-        // Holds: `OriginPool` tells of the end of each attempt it began once, whatever the origin does.
+        // Holds: `OriginPool` reports the end of each attempt that it began once, for any behaviour of the origin.
         precondition(wasAttempted, "an attempt ends once")
         // Its own rules chose the address; it need not be asked.
         if withdrawn(request) {
@@ -146,7 +146,7 @@ struct OriginPoolStateMachine {
     /// The attempt begun for `request` failed.
     mutating func connectFailed(for request: Int, limits: Limits) -> [Action] {
         let wasAttempted = attempts.remove(request) != nil
-        // Holds: `OriginPool` tells of the end of each attempt it began once, whatever the origin does.
+        // Holds: `OriginPool` reports the end of each attempt that it began once, for any behaviour of the origin.
         precondition(wasAttempted, "an attempt ends once")
         let failure: [Action] = withdrawn(request) ? [.fail(request)] : []
         return failure + begin(limits)
@@ -189,7 +189,7 @@ struct OriginPoolStateMachine {
     /// Since when the idle connections are there, the oldest first.
     var idleSince: [Int64] { idle.map(\.from) }
 
-    /// There are too many idle connections: those that are there since this instant or longer are closed.
+    /// Closes the connections that have been idle since `instant` or longer, because too many are idle.
     mutating func trimmed(through instant: Int64) -> [Action] {
         let old = idle.prefix { $0.from <= instant }
         idle.removeFirst(old.count)
@@ -273,7 +273,7 @@ struct OriginPoolStateMachine {
             case .forbidden: continue
             }
         }
-        // Those in line that it may not serve need its place.
+        // A waiting request that must not use this connection needs its slot for a new connection.
         let isWanted = waiters.contains { !$0.hasAttempt }
         guard !isWanted, total < limits.connections, mayKeep(now: now, until: until, limits) else {
             return [.close(connection)] + begin(limits)

@@ -73,7 +73,7 @@ final class OriginPool {
             machine.requested(
                 number, freshOnly: freshOnly, now: now, limits: limits,
                 fitness: { self.fitness($0, request) }))
-        // An attempt to connect has a deadline of its own, which is the earlier one as a rule.
+        // A connection attempt has a separate deadline, which is usually earlier.
         let left = deadline - now
         if left < settings.connectTimeout.wholeNanoseconds, waiting[number] != nil, waiting[number]?.timer == nil {
             waiting[number]?.timer = loop.timerHere(after: .nanoseconds(max(left, 0))) { [self] in
@@ -154,8 +154,8 @@ final class OriginPool {
         perform(machine.ended(connection.number, limits: limits))
     }
 
-    /// Records that the origin has sent bytes that belong to no request. Responses on a reused connection might not
-    /// belong to its requests either, so each request gets a connection of its own for a while.
+    /// Records that the origin has sent bytes that belong to no request. Responses on a reused connection might also
+    /// belong to another request, so for a while each request gets a new connection.
     private func distrust() {
         hasHeardUnasked = false
         noteFailure(

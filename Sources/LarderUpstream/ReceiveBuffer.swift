@@ -21,7 +21,7 @@ struct ReceiveBuffer: ~Copyable {
 
     /// Keeps a copy of `octets`; the buffer is empty before.
     ///
-    /// - Parameter room: how many bytes it is to have room for, if there are any.
+    /// - Parameter room: the minimum capacity in bytes; ignored if `octets` is empty.
     mutating func keep(_ octets: UnsafeRawBufferPointer, room: Int = 0) {
         // Holds: the connection reads when the buffer is empty, and then keeps what is left over once.
         precondition(isEmpty, "what is kept is consumed before more is read")

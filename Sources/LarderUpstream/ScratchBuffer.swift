@@ -34,7 +34,7 @@ final class ScratchBuffer {
         guard count > ScratchBuffer.size / 2, let base = memory.baseAddress else {
             return ContentChunk(copying: UnsafeRawBufferPointer(rebasing: memory[..<count]))
         }
-        // Not by Swift, which ends the process when memory runs out; freeing it is the same.
+        // `malloc` is used because Swift's allocation ends the process when memory runs out. Freeing does not differ.
         guard let fresh = malloc(ScratchBuffer.size) else {
             throw IOError(errno: ENOMEM, operation: "make room for a response")
         }

@@ -24,7 +24,7 @@ final class UpstreamConnection {
     /// The error of a read that was not awaited.
     private var failure: IOError?
     private var output: [UInt8] = []
-    /// The head read last. Once nobody else uses it, its storage is reused for the next.
+    /// The head read last. Its storage is reused for the next head once the connection is its only owner.
     private var head = ResponseHead()
     /// Requests it has carried.
     private(set) var exchanges = 0
@@ -65,7 +65,7 @@ final class UpstreamConnection {
     /// call only when the kernel has reported something.
     var isClean: Bool { isClean(thoroughly: false) }
 
-    /// - Parameter thoroughly: whether the kernel is asked all the same, because a request is about to be sent.
+    /// - Parameter thoroughly: true to query the kernel in any case, because a request is about to be sent.
     func isClean(thoroughly: Bool) -> Bool {
         guard !isSpoiled, stream.isOpen else { return false }
         guard received.isEmpty else {
@@ -97,7 +97,7 @@ final class UpstreamConnection {
 
     // MARK: Sending
 
-    /// - Parameter withContent: whether content that is at hand is sent with it.
+    /// - Parameter withContent: true to send content with the head if all of it is available.
     func sendHead(_ request: UpstreamRequest, withContent: Bool = true) async throws(IOError) {
         exchanges += 1
         hasAnswered = false
@@ -106,7 +106,7 @@ final class UpstreamConnection {
         output.removeAll(keepingCapacity: true)
         if let forwarder {
             var head = request.head
-            // `*` stands for a URI without a path (RFC 9112 §3.2.4).
+            // `*` represents a URI without a path (RFC 9112 §3.2.4).
             let path = head.target == [UInt8(ascii: "*")] ? [] : head.target
             head.target = Array("\(request.origin)".utf8) + path
             if let authorization = forwarder.authorization { head.fields[.proxyAuthorization] = authorization }
@@ -252,10 +252,10 @@ final class UpstreamConnection {
         return input
     }
 
-    /// A response that was sent before the request arrived belongs to another request, or to none. A request with
-    /// content may be answered early, and one that cannot be sent again has no better answer.
+    /// Rejects a response that was sent before the request arrived: it belongs to another request, or to no request. A
+    /// request whose content follows may be answered early, and a request that cannot be repeated has no better answer.
     ///
-    /// - Throws: an error after which the request is sent again, on a connection of its own.
+    /// - Throws: an error after which the request is repeated on a new connection.
     private func checkIsAnswer() throws(UpstreamError) {
         guard mayBeMistaken else { return }
         mayBeMistaken = false

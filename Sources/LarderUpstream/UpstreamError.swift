@@ -48,7 +48,7 @@ package struct UpstreamError: Error, Sendable {
     /// A remedy.
     package let advice: String
     /// True if the connection ended before a single byte of response, so that an idempotent request may be repeated
-    /// (RFC 9110 §9.2.2). The origin may have processed it all the same.
+    /// (RFC 9110 §9.2.2). The origin may still have processed the request.
     package let mayRetry: Bool
     /// The underlying error: an `IOError`, a `ParseError`, or nil.
     package let cause: (any Error)?

@@ -58,8 +58,8 @@ package final class UpstreamPool {
     /// Sends `request` and returns its final response, before its content is read.
     ///
     /// A request that failed on a reused connection, without a single byte of response, is sent once more on a new one
-    /// if it is idempotent and its content is at hand (RFC 9110 §9.2.2, RFC 9112 §9.3.1). Waiting for a connection,
-    /// opening it and waiting for the response have one deadline together.
+    /// if it is idempotent and its content is available (RFC 9110 §9.2.2, RFC 9112 §9.3.1). Waiting for a connection,
+    /// opening it and waiting for the response share one deadline.
     ///
     /// - Throws: `UpstreamError`, or the error of the request's content or `onInterim`.
     package func send(_ request: UpstreamRequest) async throws -> UpstreamResponse {
@@ -163,7 +163,7 @@ package final class UpstreamPool {
             if head.status.isInterim, head.status != 101 {
                 if head.status == 100 { sender?.proceed() }
                 try await request.onInterim(head)
-                // While the client is to send, nothing is expected of the origin.
+                // The origin has no idle deadline while the sender waits for the client.
                 if sender?.isAwaitingClient != true {
                     connection.stream.setIdleDeadline(after: settings.silenceTimeout)
                 }

@@ -29,12 +29,12 @@ package struct UpstreamRequest {
     }
 
     package let origin: Origin
-    /// Final but for framing: origin-form target, `Host`, no hop-by-hop fields but those of an upgrade.
+    /// The head, complete except for framing: origin-form target, `Host`, no hop-by-hop fields except an upgrade's.
     package var head: RequestHead
     package var content = Content.none
     /// The proxy to use; nil for none.
     package var parent: ParentAddress?
-    /// TLS options, where they differ from those of all origins.
+    /// TLS options; nil if they do not differ from the options for all origins.
     package var tls: UpstreamTLS?
     /// The addresses that may be connected to. Checked for pooled connections as well as for new ones.
     package var allowsAddress: (SocketAddress) -> Bool
@@ -43,7 +43,7 @@ package struct UpstreamRequest {
     /// True if the request is sent even if the origin has failed lately or asked for a pause: its client asks for that,
     /// or it changes something.
     package var bypassesBackoff = false
-    /// Where its client is, as a digest; 0 where nobody waits for it. The turns of an origin in trouble are shared by it.
+    /// The network location of the client, as a digest; 0 if no client waits. Probes of an origin are shared out by it.
     package var client = 0
     /// True if its client has yet to send some of its content, and may let it wait.
     package var lacksContent = false
@@ -78,7 +78,7 @@ package struct UpstreamRequest {
 /// Ends an exchange from outside: the client left, or an operator cancelled it. It serves one exchange at a time.
 /// Confined to its loop.
 package final class UpstreamAbort {
-    /// Behind a computed property for the reason that `ByteStream.Shown` is.
+    /// Stored behind a computed property, for the reason given at `ByteStream.Shown`.
     private var hasAborted = false
     package var isAborted: Bool { hasAborted }
     private var wait = Wait.nothing

@@ -65,7 +65,7 @@ package enum OriginObstacle: Sendable {
 /// The TLS options for the origin of one service. Connections are shared by requests with the same options.
 package final class UpstreamTLS: Sendable, Hashable {
     package let context: TLSClientContext
-    /// The name that the origin must prove; nil for that of the URL.
+    /// The name that the origin must prove; nil for the name in the URL.
     package let serverName: String?
     /// Tells the client certificate in the context from others; nil without one.
     package let certificate: String?

@@ -2,7 +2,7 @@
 
 /// A user's name and password in the `Basic` scheme (RFC 7617 §2).
 ///
-/// Read strictly: what two programs could read as two users is nobody's.
+/// Parsing is strict: credentials that two programs could read as two users are rejected.
 package struct BasicCredentials: Sendable, Equatable {
     /// Contains no colon, which ends it, and no control characters.
     package let name: String

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension FieldName {
-    /// The registered names in the order of their codes; code 0 stands for every other name.
+    /// The registered names in the order of their codes; code 0 represents every other name.
     static let registered: [String] = [
         "",
         "Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "Accept-Ranges", "Age", "Allow",

@@ -13,7 +13,7 @@ public struct FieldLine: Hashable, Sendable, CustomStringConvertible {
         self.value = value
     }
 
-    /// The line as it is written. It shows the value, whatever it is.
+    /// The line as it is written. The value is always shown, even if it is a secret.
     public var description: String { "\(name): \(value)" }
 }
 
@@ -79,7 +79,7 @@ extension Fields {
         return values
     }
 
-    /// These lines, with those of `other` in the place of the ones with the same names.
+    /// These lines, with the lines of `other` in place of all lines with equal names.
     public func merging(_ other: Fields) -> Fields {
         var merged = self
         for name in other.names { merged.remove(name) }

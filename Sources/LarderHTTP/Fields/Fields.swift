@@ -2,9 +2,9 @@
 
 /// A header or trailer section: field lines in the order they came, names in the spelling they came in.
 ///
-/// All lines share one run of bytes, so a section costs two allocations whatever its size, and none when it is
-/// parsed again into the storage of the last one. Values are bytes without surrounding blanks; as `String` they
-/// read as ISO-8859-1 (RFC 9110 §5.5), so nothing is lost either way.
+/// All lines share one run of bytes, so a section of any size costs two allocations, and a section parsed into the
+/// storage of an earlier one costs no allocation. Values are bytes without surrounding blanks. As `String` they read as
+/// ISO-8859-1 (RFC 9110 §5.5), which loses no information in either direction.
 public struct Fields: Sendable {
     @usableFromInline
     struct Line: Sendable {
@@ -41,7 +41,7 @@ public struct Fields: Sendable {
 
     // MARK: Reading
 
-    /// Whether a line of that name is present.
+    /// True if a line of that name is present.
     @inlinable
     public func contains(_ name: FieldName) -> Bool { firstIndex(of: name) != nil }
 

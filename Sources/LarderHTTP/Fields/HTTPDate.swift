@@ -9,7 +9,7 @@ package enum HTTPDate {
     package static let length = 29
 
     /// Parses a date. `now` determines the century of the two-digit years of RFC 850: a date more than fifty years
-    /// ahead lies in the past. The day of the week must be valid, but is not checked against the date.
+    /// ahead is read as a past date. The day of the week must be valid, but is not checked against the date.
     package static func parse(_ bytes: UnsafeRawBufferPointer, now: Timestamp) -> Timestamp? {
         var reader = DateReader(bytes)
         guard let form = reader.weekday() else { return nil }

@@ -40,7 +40,7 @@ package enum QuotedString {
         return text
     }
 
-    /// Appends `text` in quotes; nil when it contains a byte that cannot be quoted, and then nothing is appended.
+    /// Appends `text` in quotes. Returns nil, and appends no byte, if `text` contains a byte that cannot be quoted.
     package static func append(_ text: some Collection<UInt8>, to output: inout [UInt8]) -> Void? {
         guard text.allSatisfy(isText) else { return nil }
         output.append(0x22)

@@ -23,8 +23,8 @@ package enum BodyFraming: Hashable, Sendable {
 
     /// The framing of a response to a request with `method` (RFC 9112 §6.3).
     ///
-    /// Responses that have no content by definition have none here whatever their fields say, 205 among them
-    /// (RFC 9110 §15.3.6). If an origin sends some anyway, it shows as excess bytes on the connection.
+    /// Responses that have no content by definition are framed without content regardless of their fields; 205 is among
+    /// them (RFC 9110 §15.3.6). If an origin sends content anyway, it appears as excess bytes on the connection.
     package init(response head: ResponseHead, to method: Method) throws(ParseError) {
         if method == .connect && head.status.isSuccess {
             self = .none

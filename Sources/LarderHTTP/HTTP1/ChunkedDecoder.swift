@@ -23,9 +23,8 @@ package struct ChunkedDecoder: Sendable {
     /// The trailer fields that may be used and forwarded; empty until the message is complete.
     package var trailers: Fields { trailerReader.fields }
 
-    /// Reads `input` up to the end of the message or of the input, and calls `content` with where each run of content
-    /// is in it.
-    /// Bytes after `consumed` belong to the next message.
+    /// Reads `input` up to the end of the message or of the input, and passes the range of each run of content to
+    /// `content`. Bytes after `consumed` belong to the next message.
     package mutating func decode(
         _ input: RawSpan, content: (Range<Int>) -> Void
     ) throws(ParseError) -> (consumed: Int, isComplete: Bool) {

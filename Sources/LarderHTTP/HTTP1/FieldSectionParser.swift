@@ -3,7 +3,7 @@
 /// Reads field lines up to the empty line that ends a header or trailer section (RFC 9112 §5), strictly: no line
 /// folding, no blank before the colon, names are tokens, values contain no control bytes but HTAB.
 struct FieldSectionParser: Sendable {
-    /// Where the section begins in the buffer.
+    /// The position in the buffer at which the section begins.
     private(set) var start = 0
     /// The length of the prefix of the buffer that the fields already have a copy of.
     private var copied = 0

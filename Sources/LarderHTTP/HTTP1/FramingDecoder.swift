@@ -5,7 +5,7 @@ package struct FramingDecoder: Sendable {
     package let framing: BodyFraming
     /// Bytes still to come of content with a known length.
     private var remaining: UInt64 = 0
-    /// Where the framing is chunked.
+    /// The decoder of chunked content; nil for other framings.
     private var chunked: ChunkedDecoder?
     private var isEnded = false
 
@@ -44,8 +44,8 @@ package struct FramingDecoder: Sendable {
     /// The trailer fields; only chunked content has some, once it is complete.
     package var trailers: Fields { chunked?.trailers ?? Fields() }
 
-    /// Reads `input` up to the end of the message or of the input, and calls `content` with where each run of content
-    /// is in it. Bytes after `consumed` belong to the next message.
+    /// Reads `input` up to the end of the message or of the input, and passes the range of each run of content to
+    /// `content`. Bytes after `consumed` belong to the next message.
     package mutating func decode(
         _ input: RawSpan, content: (Range<Int>) -> Void
     ) throws(ParseError) -> (consumed: Int, isComplete: Bool) {

@@ -18,8 +18,8 @@ enum HostCheck {
         } ?? nil
     }
 
-    /// True if the bytes are those of a host and a port. Whether the name could exist (lengths of labels, spellings of
-    /// addresses) is checked when the target URI is built.
+    /// True if the bytes form a host and a port. The lengths of labels and the spellings of addresses are checked when
+    /// the target URI is built.
     static func isHostAndPort(_ value: RawSpan) -> Bool {
         var end = 0
         if value[0] == 0x5B {

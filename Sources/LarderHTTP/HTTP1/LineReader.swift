@@ -4,7 +4,7 @@
 ///
 /// A line ends in CR LF and has no control byte but HTAB; anything else is refused as soon as it is seen.
 struct LineReader: Sendable {
-    /// Where the line that is being read begins.
+    /// The start of the line that is being read.
     private(set) var start = 0
     /// Everything before this has been scanned.
     private(set) var scanned = 0

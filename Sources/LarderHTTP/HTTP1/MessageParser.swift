@@ -10,9 +10,9 @@ package enum HeadParseResult: Hashable, Sendable {
 
 /// Reads request heads from a buffer of bytes (RFC 9112 §2.2, §3, §5).
 ///
-/// Pass it the same growing buffer, from its first byte, and the same `head` until the head is complete or an error is
-/// thrown; then it is ready for the next head. Each byte is scanned once. Storage of `head` is reused, so that in the
-/// steady state nothing is allocated. Until the head is complete its value means nothing.
+/// Pass the parser one growing buffer, from its first byte, and one `head`, until the head is complete or an error is
+/// thrown. The parser is then ready for the next head. Each byte is scanned once. The storage of `head` is reused, so
+/// the steady state has no allocations. The value of `head` is undefined until the head is complete.
 package struct RequestHeadParser: Sendable {
     package let limits: ParseLimits
     private var lines = LineReader()

@@ -3,9 +3,9 @@
 /// Appends requests, and the chunks of all messages, as HTTP/1.1 bytes to a buffer (RFC 9112 §2.1).
 ///
 /// The order of fields and the spelling of their names are kept. `Content-Length` and `Transfer-Encoding` are written
-/// from the framing and never from the fields. No line can be split: values were checked when they were added to a
-/// `Fields`, and are checked once more here. The version is always HTTP/1.1: it is the sender's, not that of the
-/// forwarded message (RFC 9110 §2.5).
+/// from the framing and never from the fields. No line can be split: values were checked when they were added to
+/// `Fields`, and are checked once more here. The version is always HTTP/1.1: the sender's version, not the version of
+/// the forwarded message (RFC 9110 §2.5).
 package enum MessageWriter {
     /// Writes a request head. The target must be visible ASCII, as parsers and `TargetURI` make it.
     package static func append(_ head: RequestHead, framing: BodyFraming, to output: inout [UInt8]) {

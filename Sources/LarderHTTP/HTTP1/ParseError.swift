@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why bytes are not a message. Parsing stops at the first error; nothing is repaired.
+/// The reason why bytes are not a message. Parsing stops at the first error and repairs no input.
 package struct ParseError: Error, Hashable, Sendable {
     package let code: Code
     /// The position, in bytes from the start of the head or trailer section; nil where it says nothing.

@@ -36,8 +36,8 @@ enum StartLine {
     ) throws(ParseError) {
         guard !line.isEmpty else { throw ParseError(.emptyStartLine, at: line.lowerBound) }
         head.version = try readVersion(bytes, line.lowerBound, end: line.upperBound)
-        // Behind the version: a space, three digits, a space; then the phrase, which may contain anything but controls.
-        // The last space is often missing where there is no phrase.
+        // The version is followed by a space, three digits, a space, and the phrase, which may contain any byte but
+        // controls. The last space is often missing if there is no phrase.
         let status = line.lowerBound &+ 9
         let end = status &+ 3
         guard line.upperBound >= end, bytes[status &- 1] == 0x20, line.upperBound == end || bytes[end] == 0x20 else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads the trailer section after the last chunk (RFC 9112 §7.1.2). It is rare and small, so it is collected in a
-/// buffer of its own; the usual empty one is not.
+/// Reads the trailer section after the last chunk (RFC 9112 §7.1.2). The section is usually empty, and then not copied.
+/// Other sections are rare and small, so they are collected in a separate buffer.
 struct TrailerReader: Sendable {
     private(set) var fields = Fields()
     private var collected: [UInt8] = []

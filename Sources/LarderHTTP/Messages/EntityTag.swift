@@ -6,7 +6,7 @@
 /// compared as a whole.
 package struct EntityTag: Hashable, Sendable {
     package let octets: [UInt8]
-    /// Where the quoted part begins: behind `W/` for a weak tag.
+    /// The start of the quoted part: after `W/` for a weak tag.
     private let opaqueStart: Int
 
     package init(_ bytes: UnsafeRawBufferPointer) {
@@ -27,12 +27,12 @@ package struct EntityTag: Hashable, Sendable {
     /// True if the tag follows the grammar.
     package var isWellFormed: Bool { EntityTag.opaqueStart(octets.span.bytes) != nil }
 
-    /// Weak comparison (RFC 9110 §8.8.3.2): the quoted parts are the same.
+    /// Weak comparison (RFC 9110 §8.8.3.2): the quoted parts are equal.
     package func weaklyMatches(_ other: EntityTag) -> Bool {
         octets[opaqueStart...].elementsEqual(other.octets[other.opaqueStart...])
     }
 
-    /// Strong comparison (RFC 9110 §8.8.3.2): both are strong and the same.
+    /// Strong comparison (RFC 9110 §8.8.3.2): both tags are strong, and they are equal.
     package func stronglyMatches(_ other: EntityTag) -> Bool {
         !isWeak && !other.isWeak && octets == other.octets
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Percent-encoding of query parameters, as forms write them; `+` stands for a space there.
+/// Percent-encoding of query parameters, as forms write them. Forms write a space as `+`.
 package enum PercentText {
     /// Names and values of a query or a form as they are written; a value is empty where no equals sign is.
     package static func pairs(in query: Substring) -> [(name: Substring, value: Substring)] {
@@ -11,7 +11,7 @@ package enum PercentText {
         String(decoding: octets(of: text.utf8), as: UTF8.self)
     }
 
-    /// Decodes `text`. A percent sign without two digits stands for itself.
+    /// Decodes `text`. A percent sign without two digits is kept.
     ///
     /// - Parameter isForm: `+` is a space.
     package static func octets(of text: some Sequence<UInt8>, isForm: Bool = true) -> [UInt8] {
@@ -36,8 +36,8 @@ package enum PercentText {
         return octets
     }
 
-    /// `text` with all bytes percent-encoded but those that stand for themselves: without `isLiteral`, the unreserved ones
-    /// (RFC 3986 §2.3).
+    /// Percent-encodes all bytes of `text` except literal bytes, which by default are the unreserved ones (RFC 3986
+    /// §2.3).
     package static func encoded(
         _ text: some StringProtocol, unless isLiteral: (UInt8) -> Bool = URICharacter.isUnreserved
     ) -> String {
@@ -49,7 +49,7 @@ package enum PercentText {
     /// A reference as it stands in a field, in the same form.
     package static func reference(inField value: String) -> String { reference(value.asFieldText) }
 
-    /// A reference with all that is invalid in URIs percent-encoded, and percent signs without a triplet. Escapes stay.
+    /// Percent-encodes the bytes of a reference that are invalid in URIs, and percent signs without a triplet.
     package static func reference(_ text: some StringProtocol) -> String {
         let octets = Array(text.utf8)
         var result: [UInt8] = []

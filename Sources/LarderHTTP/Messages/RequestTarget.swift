@@ -51,7 +51,7 @@ package enum RequestTarget: Sendable, Equatable {
     }
 }
 
-/// Why a request target has none of the four forms.
+/// The reason why a request target does not have one of the four forms.
 package enum RequestTargetError: Error, Hashable, Sendable {
     case empty
     case malformed

@@ -6,7 +6,7 @@ public struct Status: Hashable, Sendable, RawRepresentable, ExpressibleByInteger
 
     @inlinable public init(rawValue: UInt16) { self.rawValue = rawValue }
     @inlinable public init(integerLiteral value: UInt16) { rawValue = value }
-    /// Makes a status of a number; one that does not fit is clamped.
+    /// Makes a status from a number, which is clamped to the range of `UInt16`.
     @inlinable public init(_ value: Int) { rawValue = UInt16(clamping: value) }
 
     /// The three digits as a number.
@@ -22,7 +22,7 @@ public struct Status: Hashable, Sendable, RawRepresentable, ExpressibleByInteger
     /// 5xx (RFC 9110 §15.6).
     @inlinable public var isServerError: Bool { rawValue / 100 == 5 }
 
-    /// True if a response with this status never has content, whatever its fields say (RFC 9112 §6.3).
+    /// True if a response with this status never has content, regardless of its fields (RFC 9112 §6.3).
     @inlinable public var hasNoContent: Bool { isInterim || rawValue == 204 || rawValue == 304 }
 
     /// True if a response with this status is sent without content: `hasNoContent`, or 205, whose length of 0 is still

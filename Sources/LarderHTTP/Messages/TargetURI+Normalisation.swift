@@ -231,7 +231,7 @@ extension ASCII {
 /// The role of each byte inside a path or query.
 package enum URICharacter {
     package enum Kind: UInt8, Sendable {
-        /// RFC 3986 pchar, `/` or `?`: stands for itself.
+        /// RFC 3986 pchar, `/` or `?`: written unchanged.
         case plain
         case percent
         /// Printable, outside RFC 3986's sets, unambiguous: written as a percent triplet.

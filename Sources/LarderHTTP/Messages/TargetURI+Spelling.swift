@@ -32,8 +32,8 @@ extension TargetURI {
         return (high << 4 | low, 3)
     }
 
-    /// True if the path has a `..` that is not a segment of its own (RFC 3986 §3.3) but becomes one where slashes are
-    /// decoded, a backslash counts as one, a segment ends at a parameter, or an origin decodes more than once:
+    /// True if the path has a `..` that is not a whole segment (RFC 3986 §3.3) but becomes a segment if slashes are
+    /// decoded, a backslash counts as a slash, a segment ends at a parameter, or an origin decodes more than once:
     /// `/a/..%2fb`, `/a%5C..`, `/a/..;x/b`, `/a/..%252fb`.
     package var hidesDotSegments: Bool {
         let path = storage.span.bytes.extracting(pathRange)

@@ -3,9 +3,9 @@
 /// An absolute `http` or `https` URI in normal form, as bytes: what a request is about (RFC 9110 §7.1), the key
 /// of a resource, and what is sent upstream.
 ///
-/// The form is that of RFC 3986 §6.2.2–6.2.3: scheme and host in lower case, the default port left out, percent
-/// triplets in upper case, unreserved characters decoded, an empty path written `/`, dot segments removed.
-/// Queries keep their order. Two URIs are equal exactly when their bytes are.
+/// The form follows RFC 3986 §6.2.2–6.2.3: scheme and host in lower case, the default port left out, percent triplets
+/// in upper case, unreserved characters decoded, an empty path written `/`, dot segments removed. Queries keep their
+/// order. Two URIs are equal exactly when their bytes are.
 ///
 /// Characters that RFC 3986 leaves out but clients do send (`"<>[]^{|}` and the backtick) are percent-encoded. Bytes
 /// that could mean different things to different readers are refused instead: controls, space, backslash and
@@ -36,7 +36,7 @@ public struct TargetURI: Sendable {
     public internal(set) var port: UInt16
     @usableFromInline var hostEnd: Int32
     @usableFromInline var pathStart: Int32
-    /// Where the query's question mark is; the count of bytes when there is none.
+    /// The position of the query's question mark; the count of bytes if there is no query.
     @usableFromInline var queryStart: Int32
 
     /// Makes an empty URI to be set later; it equals no other and must not be used as one.
@@ -60,7 +60,7 @@ public struct TargetURI: Sendable {
     /// Bytes of memory it takes.
     package var capacity: Int { storage.capacity }
 
-    /// The same URI in storage of its own size, for longer use.
+    /// A copy of the URI in storage of its exact size, for longer use.
     package var compact: TargetURI {
         var copy = self
         copy.storage = storage.withUnsafeBytes { Array($0) }
@@ -113,7 +113,7 @@ public struct TargetURI: Sendable {
         }
     }
 
-    /// Whether the host is a name or an address.
+    /// The kind of the host: a name or an address.
     package var hostKind: HostKind { withBytes(of: hostRange) { URIHost.kind(ofNormalised: $0) } }
 
     /// True if both have the same scheme, host and port.

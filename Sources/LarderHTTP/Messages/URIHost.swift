@@ -5,9 +5,9 @@ package enum HostKind: Sendable {
     case name, ipv4, ipv6
 }
 
-/// The grammar of hosts and ports (RFC 3986 §3.2.2–3.2.3), as narrow as names and addresses really are: whatever a
-/// resolver could read as an address is an address here too, in its only spelling, so that a rule about addresses
-/// always checks the address that is connected to.
+/// The grammar of hosts and ports (RFC 3986 §3.2.2–3.2.3), as narrow as names and addresses really are. Any text that a
+/// resolver could read as an address is an address here, in its only spelling, so that a rule about addresses always
+/// checks the address that is connected to.
 package enum URIHost {
     /// Appends the normal form of `bytes` (a host without port) to `output`: names in lower case without a final
     /// dot, IPv4 addresses in dotted decimal, IPv6 addresses in brackets as RFC 5952 §4 writes them.

@@ -29,7 +29,7 @@ package final class Alarms: Sendable {
         package func cancel() { alarms.state.withLock { $0.queue.remove(entry.value) } }
     }
 
-    /// Those of the process.
+    /// The alarms of the process.
     package static let shared = Alarms()
 
     private let state = Monitor(State())
@@ -41,7 +41,7 @@ package final class Alarms: Sendable {
     /// Calls `action` once, on the thread of the alarms, when `delay` has passed. It must not block: later ones wait
     /// for it.
     ///
-    /// Where the system has no thread left, the next call starts it.
+    /// If the system cannot start a thread, the next call tries again.
     @discardableResult
     package func schedule(after delay: Duration, _ action: @escaping @Sendable () -> Void) -> Alarm {
         let entry = Confined(Entry(action))
@@ -55,7 +55,7 @@ package final class Alarms: Sendable {
         return Alarm(alarms: self, entry: entry)
     }
 
-    /// Suspends the calling task for `duration`, whatever becomes of it.
+    /// Suspends the calling task for `duration`; cancelling the task does not end the wait.
     package func sleep(for duration: Duration) async {
         await withUnsafeContinuation { continuation in
             schedule(after: duration) { continuation.resume() }

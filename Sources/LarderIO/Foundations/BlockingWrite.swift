@@ -3,7 +3,7 @@ import Glibc
 
 /// Writing to files, pipes and terminals that may have the caller wait.
 package enum BlockingWrite {
-    /// Writes all bytes, however many calls that takes. Returns the error number of what prevented that, or nil.
+    /// Writes all bytes, in as many calls as needed. Returns the error number of the failure, or nil.
     package static func failure(of octets: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32? {
         var rest = octets
         while !rest.isEmpty {
@@ -16,7 +16,7 @@ package enum BlockingWrite {
         return nil
     }
 
-    /// The same.
+    /// Writes all bytes of a sequence. Returns the error number of the failure, or nil.
     package static func failure(of octets: some Sequence<UInt8>, to descriptor: Int32) -> Int32? {
         let whole = octets.withContiguousStorageIfAvailable { failure(of: UnsafeRawBufferPointer($0), to: descriptor) }
         return whole ?? Array(octets).withUnsafeBytes { failure(of: $0, to: descriptor) }

@@ -8,7 +8,7 @@ package enum BoundedFile {
         case missing
         case denied
         case notAFile
-        /// A pipe to which nobody writes.
+        /// A pipe that no process writes to.
         case silent
         case tooLarge(limit: Int)
         case other(Int32)
@@ -56,7 +56,7 @@ package enum BoundedFile {
     package static func readWithStatus(
         _ path: String, limit: Int, _ kind: Kind
     ) throws(Failure) -> (octets: [UInt8], status: stat) {
-        // A pipe is opened at once, even if nobody writes to it.
+        // `O_NONBLOCK` opens a pipe at once, even if the pipe has no writer.
         let way =
             switch kind {
             case .any: Int32(0)
@@ -96,7 +96,7 @@ package enum BoundedFile {
     ) throws(Failure) -> [UInt8] {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 64 << 10)
-        // The end of a pipe looks like one to which nobody has written yet, until somebody has.
+        // A read from a pipe returns 0 before the first writer, as at the end. Only after a write does 0 mean the end.
         var isWrittenTo = patience == nil
         while true {
             let count = Glibc.read(descriptor, &chunk, chunk.count)

@@ -4,7 +4,7 @@
 package enum DefaultExecutor {
     /// Returns once the first of these threads works.
     ///
-    /// libdispatch opens descriptors of its own when that thread begins, and ends the process with a signal when none are
-    /// left. So it has to begin before clients can have taken them all.
+    /// libdispatch opens descriptors for itself when the first thread begins. If none are left, it ends the process
+    /// with a signal. So the first thread begins before clients can use up the descriptors.
     package static func begin() async { await Task.detached {}.value }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An object that is made later than those that use it, once: what is asked of it before is done when it is there. It is
-/// not kept in existence here.
+/// An object that is made once, later than the objects that use it. Calls that arrive before the object run once it
+/// exists. `Expected` does not retain the object.
 package final class Expected<Value: AnyObject & Sendable>: Sendable {
     private struct State {
         weak var value: Value?
@@ -19,7 +19,7 @@ package final class Expected<Value: AnyObject & Sendable>: Sendable {
     /// The object has come.
     package func fulfil(_ value: Value) { settle(value) }
 
-    /// There is no object, or none any more: nobody waits for it.
+    /// The object will not come, or has gone: its callers stop waiting.
     package func giveUp() { settle(nil) }
 
     private func settle(_ value: Value?) {

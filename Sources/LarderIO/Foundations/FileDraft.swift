@@ -12,11 +12,11 @@ package final class FileDraft: Sendable {
     private let place: String
     private let isFinished = Atomic(false)
 
-    /// Makes the draft, in place of one that a crash has left.
+    /// Makes the draft, and replaces a draft that a crash has left.
     ///
     /// - Parameters:
-    ///   - path: where it is until it is finished, in the folder of `place`.
-    ///   - mode: with what the process's mask allows of it.
+    ///   - path: the draft's path until it is finished, in the folder of `place`.
+    ///   - mode: the file's permissions, which the process's umask may reduce.
     package init(at path: String, of place: String, mode: mode_t = 0o600) throws(IOError) {
         (self.path, self.place) = (path, place)
         unlink(path)

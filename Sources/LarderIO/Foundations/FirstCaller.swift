@@ -2,15 +2,15 @@
 
 /// Work that several callers need at the same time and one of them does: the first. The others wait until it is done.
 package final class FirstCaller<Key: Hashable & Sendable>: Sendable {
-    /// Those that wait, for each key that somebody is at work for.
+    /// The waiting callers, for each key whose work is under way.
     private let waiting = Lock<[Key: [UnsafeContinuation<Bool, Never>]]>([:])
 
     package init() {}
 
-    /// True if the caller is to do the work for `key`, and then to call `end`. False once another caller has done so: its
-    /// result is to be found where it puts it.
+    /// True if the caller must do the work for `key` and then call `end`. False once another caller has done the work
+    /// and stored its result.
     ///
-    /// Another caller may have ended just before, too: a caller that gets true looks for a result first.
+    /// Another caller may have ended just before: a caller that gets true looks for a result first.
     package func begin(_ key: Key) async -> Bool {
         await withUnsafeContinuation { (continuation: UnsafeContinuation<Bool, Never>) in
             let isFirst = waiting.withLock { waiting in

@@ -16,7 +16,7 @@ extension UInt64 {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// Of this type alone: generic code costs 15 µs for a digest.
+    /// Not generic: generic code costs 15 µs for a digest.
     fileprivate var hexadecimalDigits: String {
         String(unsafeUninitializedCapacity: 2 * count) { digits in
             for (index, octet) in enumerated() {

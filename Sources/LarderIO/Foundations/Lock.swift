@@ -37,9 +37,9 @@ public struct Lock<State>: @unchecked Sendable {
         place.initialize(to: state)
     }
 
-    /// Calls `body` with the state while no other thread can. Keep it short; never suspend or call out in it.
+    /// Calls `body` with the state, excluding other threads. Keep it short; never suspend or call out in it.
     ///
-    /// It rethrows instead of naming the error: the compiler does not specialise generic functions with typed errors.
+    /// Rethrows instead of naming the error: the compiler does not specialise generic functions with typed errors.
     @inlinable
     public func withLock<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
         try storage.withUnsafeMutablePointers { mutex, state in

@@ -59,8 +59,8 @@ package final class Monitor<State>: @unchecked Sendable {
     /// Wakes all waiters.
     package func notify() { pthread_cond_broadcast(condition) }
 
-    /// Calls `body` now and whenever the state has changed, until it returns something. Each call
-    /// is an access of its own, so that the compiler knows of the changes in between.
+    /// Calls `body` now and after each change of the state, until `body` returns a result. Each call accesses the state
+    /// separately, so that the compiler knows of the changes in between.
     package func wait<Result>(for body: (inout State) -> Wait<Result>) -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }

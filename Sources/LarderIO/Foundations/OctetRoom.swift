@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// The bytes that what clients or origins send may take together, where each of it has a limit of its own.
+/// Limits the total bytes of content from clients or origins. Each piece of content also has its own limit.
 package final class OctetRoom: Sendable {
     private let limit: Int
     private let taken = Atomic<Int>(0)

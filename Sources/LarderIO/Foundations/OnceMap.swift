@@ -3,7 +3,7 @@
 /// A map that only grows and is read without a lock: for what is computed once for each of a few keys and looked up by
 /// every request.
 ///
-/// Entries lie in chains whose links are set once, so who reads a chain sees it as it is or as it was a moment ago.
+/// Entries lie in chains whose links are set once, so a reader sees a chain as it is, or as it was a moment ago.
 public final class OnceMap<Key: Hashable & Sendable, Value: AnyObject & Sendable>: Sendable {
     @usableFromInline
     final class Link: Sendable {
@@ -36,8 +36,8 @@ public final class OnceMap<Key: Hashable & Sendable, Value: AnyObject & Sendable
         return nil
     }
 
-    /// The value of `key`, computed by `make` if there is none. Of several that are computed at once, the one that comes
-    /// first stays and is everybody's.
+    /// The value of `key`; `make` computes it if it is missing. If several callers compute it at once, the value that
+    /// is stored first stays, and all callers get it.
     @inlinable
     public func value(for key: Key, make: () throws -> Value) rethrows -> Value {
         var link = chains[key.hashValue & 15]

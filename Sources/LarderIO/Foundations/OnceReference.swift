@@ -7,10 +7,10 @@ public import Synchronization
 /// Like the standard library's `AtomicLazyReference`. That one's `load` is not specialised by the compiler: it takes 760
 /// instructions to find out its type, and this one five.
 public struct OnceReference<Instance: AnyObject & Sendable>: ~Copyable, Sendable {
-    /// The object's address, with a retain of its own; 0 before it is set.
+    /// The address of the object, which the reference retains; 0 before it is set.
     @usableFromInline let address = Atomic<UInt>(0)
 
-    /// Makes one that is not set.
+    /// Makes a reference that is not set.
     @inlinable
     public init() {}
 

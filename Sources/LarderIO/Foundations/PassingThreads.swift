@@ -59,7 +59,7 @@ package final class PassingThreads: Sendable {
         } catch {
             return monitor.changeForOne { state in
                 state.count -= 1
-                // Those that are there look for jobs before they end.
+                // The existing threads look for jobs before they end.
                 guard state.count > 0 else { return false }
                 state.jobs.append(job)
                 return true

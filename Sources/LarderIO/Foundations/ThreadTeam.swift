@@ -2,8 +2,8 @@
 
 import DequeModule
 
-/// A few threads that take jobs from one bounded queue, each with something of its own (a connection, say) that
-/// the jobs use and that never leaves its thread.
+/// A few threads that run jobs from one bounded queue. Each thread has a tool (a connection, say) that its jobs use and
+/// that never leaves the thread.
 package final class ThreadTeam<Tool>: Sendable {
     package typealias Job = @Sendable (inout Tool?) -> Void
 
@@ -45,7 +45,7 @@ package final class ThreadTeam<Tool>: Sendable {
         }
         monitor.withLock { state in
             state.threads = started
-            // Without a thread nobody would ever do the jobs.
+            // Without a thread, no job would ever run.
             if started.isEmpty { state.isClosed = true }
         }
     }

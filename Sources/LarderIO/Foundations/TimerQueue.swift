@@ -4,7 +4,7 @@
 protocol QueuedTimer: AnyObject {
     /// Monotonic nanoseconds; meaningful while the timer is armed.
     var due: Int64 { get set }
-    /// Where the timer is in its queue, or -1.
+    /// The timer's position in its queue, or -1.
     var index: Int { get set }
     /// Orders timers due at the same instant by when they were armed.
     var order: UInt64 { get set }

@@ -21,7 +21,7 @@ package final class Listener {
     private let executor: LoopExecutor
     private let socket: ListeningSocket
     private let accepted: (ByteStream) -> Void
-    /// The address of our end of every connection, if it is the same.
+    /// The local address of every connection; nil if it differs between connections.
     private let local: SocketAddress?
     private var socketEvent: OpaquePointer?
     private var pauseTimer: Timer?
@@ -37,7 +37,7 @@ package final class Listener {
         executor = loop.executor
         self.accepted = accepted
         address = socket.address
-        // With a wildcard address, each connection has a local address of its own.
+        // With a wildcard address, the local address differs between connections.
         local = socket.address.isUnspecified ? nil : socket.address
         let callee = Callee(self)
         self.callee = callee
@@ -97,7 +97,7 @@ package final class Listener {
             if descriptor >= 0 {
                 // Pending changes of other threads take effect first: a client that was told of one must observe it.
                 executor.catchUp()
-                // One of them may have been that nobody is to be accepted any more.
+                // One of these changes may have closed the listener.
                 guard isOpen else {
                     Glibc.close(descriptor)
                     return
@@ -117,8 +117,8 @@ package final class Listener {
         }
     }
 
-    /// Refuses one connection, then pauses accepting for a moment: as long as no descriptor is freed, the next attempt
-    /// would fail just the same.
+    /// Refuses one connection, then pauses accepting for a moment: until a descriptor is freed, every attempt would
+    /// fail.
     private func rest(after error: IOError) {
         if reserve >= 0 {
             Glibc.close(reserve)

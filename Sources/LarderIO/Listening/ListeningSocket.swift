@@ -4,7 +4,7 @@ import Synchronization
 
 /// A socket that is bound and listens, made before there are loops to accept on it. Usable from any thread.
 package final class ListeningSocket: Sendable {
-    /// Where it listens; with the port the system chose, if it was to choose.
+    /// The address that the socket listens on, with the actual port if the system chose one.
     package let address: SocketAddress
     private let state: Atomic<Int32>
     /// The file to remove at the end, as it was when we made it.
@@ -95,7 +95,7 @@ package final class ListeningSocket: Sendable {
             }
             bound = address.bind(descriptor)
         }
-        // Nobody can connect before `listen`, so the mode is in force in time without touching the umask.
+        // Clients cannot connect before `listen`, so `chmod` sets the mode in time without touching the umask.
         let isOwned = bound == 0 && group.map { chown(path, uid_t.max, $0) == 0 } ?? true
         guard bound == 0, isOwned, chmod(path, mode) == 0, listen(descriptor, 1024) == 0 else {
             let number = errno

@@ -3,11 +3,11 @@ import CLibevent
 import Glibc
 import Synchronization
 
-/// The object that an event or a timer of a loop is about.
+/// The object that an event or a timer of a loop calls.
 ///
-/// Its last reference may be released on another thread, just as the loop calls: a plain address would lead into freed
-/// memory, an unowned reference would end the process, and a weak one makes each retain of the object slower, whoever
-/// holds it. It is taken on the loop alone, and ended by the object's `deinit`.
+/// Another thread may release the last reference just as the loop calls. A plain address would then lead into freed
+/// memory, and an unowned reference would end the process; a weak one would slow down every retain of the object.
+/// `target` is called on the loop alone, and the object's `deinit` calls `end`.
 // @unchecked: the address is not changed, and not followed after `end`.
 final class Callee<Target: AnyObject>: @unchecked Sendable {
     private enum State {

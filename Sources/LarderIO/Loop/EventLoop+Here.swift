@@ -6,8 +6,8 @@ extension EventLoop {
     @discardableResult
     package nonisolated func timerHere(after delay: Duration, _ action: @escaping () -> Void) -> Timer {
         let action = Confined(action)
-        // Holds, here and in all that refers to this: called by objects that were made on this loop and never leave it
-        // (`LoopContext` and its properties), whatever clients and origins send.
+        // Holds, here and in all comments that refer to this one: the callers were made on this loop and never leave it
+        // (`LoopContext` and its properties). Clients and origins cannot change that.
         return assumeIsolated { Confined($0.timer(after: delay, action.value)) }.value
     }
 

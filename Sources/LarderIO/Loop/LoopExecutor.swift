@@ -247,7 +247,7 @@ final class LoopExecutor: TaskExecutor, SerialExecutor, @unchecked Sendable {
         runReady()
     }
 
-    /// Runs ready jobs, and those that they make ready, for a few rounds; then the loop polls again.
+    /// Runs ready jobs, and the jobs that they make ready, for a few rounds; then the loop polls again.
     private func runReady() {
         guard !ready.isEmpty else { return }
         noteTurn()

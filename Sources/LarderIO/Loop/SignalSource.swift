@@ -25,7 +25,7 @@ package enum ProcessSignal: Sendable, CaseIterable {
 
 /// Delivers signals as calls on a loop, instead of their default actions. Confined to that loop.
 ///
-/// libevent serves the signals of a process on one loop only, so all sources belong on the same. While a source is open
+/// libevent serves the signals of a process on one loop only, so all sources belong on one loop. While a source is open
 /// its signals interrupt nothing; once it is closed they have their default actions again.
 package final class SignalSource {
     private let executor: LoopExecutor

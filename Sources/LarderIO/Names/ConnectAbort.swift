@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Ends an attempt to connect that nobody waits for any more. It serves one attempt. Confined to its loop.
+/// Ends an attempt to connect that has no caller left. Serves one attempt. Confined to its loop.
 package final class ConnectAbort {
-    /// Behind a computed property for the reason that `ByteStream.Shown` is.
+    /// Stored behind a computed property, for the reason given at `ByteStream.Shown`.
     private var hasAborted = false
     package var isAborted: Bool { hasAborted }
     private var end: (() -> Void)?

@@ -6,7 +6,7 @@ import Glibc
 package final class Connector {
     /// How long to wait for an address before the next is tried as well (RFC 8305 §5).
     package static let pause = Duration.milliseconds(250)
-    /// How long to wait for the addresses of the slower family where those of the other fail.
+    /// How long to wait for the addresses of the slower family if the addresses of the other family fail.
     private static let patience = Duration.seconds(3)
 
     package let resolver: Resolver
@@ -17,7 +17,7 @@ package final class Connector {
         executor = loop.executor
     }
 
-    /// Makes a connector with a resolver of its own that uses the system's files.
+    /// Makes a connector with its own resolver, which uses the system's files.
     package convenience init(on loop: isolated EventLoop) {
         self.init(on: loop, resolver: Resolver(on: loop))
     }
@@ -215,8 +215,8 @@ private final class Attempt {
     }
 
     private func succeed() {
-        // On this machine, an unused port may be the very one that the system chose for our end: TCP then connects the
-        // socket to itself.
+        // On this machine, the system may choose the unused port that we connect to for our own end. TCP then connects
+        // the socket to itself.
         if address.isLoopback, !address.isUnix, SocketAddress.of(descriptor, ask: getsockname) == address {
             return fail(ECONNREFUSED)
         }
@@ -262,7 +262,7 @@ private func attemptChanged(_: Int32, _: Int16, _ argument: UnsafeMutableRawPoin
 }
 
 extension EventLoop {
-    /// Makes a connector with a resolver of its own.
+    /// Makes a connector with its own resolver.
     // Holds: see `timerHere`.
     package nonisolated func makeConnectorHere() -> Connector { assumeIsolated { Confined(Connector(on: $0)) }.value }
 }

@@ -16,7 +16,7 @@ struct HostAddresses {
 final class Lookup {
     typealias Answer = Result<HostAddresses, IOError>
 
-    /// One of those that wait for it.
+    /// A caller that waits for the answer.
     struct Caller {
         let number: UInt64
         /// True if both families are needed.
@@ -118,7 +118,7 @@ final class Lookup {
     }
 
     private func decideFailure(_ outcomes: [Int32]) {
-        // A name that does not exist has no records of any kind (RFC 8020); one that lacks a kind may have others.
+        // A name that does not exist has no records (RFC 8020). A name without one kind may have other kinds.
         if outcomes.contains(DNS_ERR_NOTEXIST) {
             fail(.nameNotFound, "there is no such name; check its spelling")
         } else if outcomes.allSatisfy({ $0 == DNS_ERR_NODATA || $0 == DNS_ERR_NONE }) {

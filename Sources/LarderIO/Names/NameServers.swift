@@ -41,7 +41,7 @@ final class NameServers {
         }
     }
 
-    /// Where the servers are.
+    /// The addresses of the servers.
     var addresses: [SocketAddress] {
         (0..<max(0, evdns_base_count_nameservers(base))).compactMap { index in
             SocketAddress.received { address, length in
@@ -51,9 +51,9 @@ final class NameServers {
         }
     }
 
-    /// Why none of the servers can be asked at all, or nil if one perhaps can.
+    /// The reason why no server can be asked at all, or nil if a server may be reachable.
     ///
-    /// evdns would wait for its time-outs where the kernel knows at once: no route, or nobody on this machine.
+    /// evdns would wait for its time-outs, but the kernel knows at once: no route, or no local listener.
     func whyUnreachable() -> String? {
         let addresses = addresses
         guard addresses.allSatisfy({ !Self.mayAnswer($0) }) else { return nil }
@@ -70,7 +70,7 @@ final class NameServers {
         defer { close(probe) }
         guard address.connect(probe) == 0 else { return false }
         guard address.isLoopback else { return true }
-        // On this machine, an empty datagram that nobody receives is answered before `send` returns.
+        // On this machine, an empty datagram to a port without a receiver is answered before `send` returns.
         send(probe, nil, 0, SocketKind.noSignal)
         var error: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)

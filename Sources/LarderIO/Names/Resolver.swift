@@ -57,9 +57,9 @@ package final class Resolver {
     /// this one and it had no answer yet.
     ///
     /// - Parameters:
-    ///   - needsAll: whether to wait for a family of addresses that is slower than the other.
+    ///   - needsAll: true to wait for a family of addresses that is slower than the other.
     ///   - deadline: ends the wait with `.lookupTimedOut`; in monotonic nanoseconds of the loop's clock.
-    ///   - abort: ends the wait, and the look-up if it is nobody else's, with `.closed`.
+    ///   - abort: ends the wait with `.closed`, and the look-up if no other caller waits for it.
     func addresses(
         of host: String, port: UInt16, needsAll: Bool = false, until deadline: Int64 = .max, abort: ConnectAbort? = nil
     ) async throws(IOError) -> HostAddresses {
@@ -68,7 +68,7 @@ package final class Resolver {
         }
         let name = try Self.canonical(host)
         if name == "localhost" || name.hasSuffix(".localhost") {
-            // RFC 6761 §6.3: always this machine, whatever a server or a file says.
+            // RFC 6761 §6.3: always this machine, even if a server or a file says otherwise.
             let own = [SocketAddress(ipv6: 0, 1, port: port), .loopback(port: port)]
             return HostAddresses(addresses: own, areAll: true)
         }
@@ -131,8 +131,8 @@ package final class Resolver {
         }
     }
 
-    /// Ends a look-up for another one: one that nobody waits for, or the oldest, which is the least likely to be answered.
-    /// So names without an answer, however many are asked for, do not keep others from being found.
+    /// Ends a look-up so that another can begin: a look-up without callers, or the oldest, which is the least likely to
+    /// be answered. So names without an answer, in any number, do not keep other names from being found.
     private func makeRoom() {
         if let spare = lookups.values.first(where: \.isSpare) { return spare.succeed() }
         lookups.values.min { $0.number < $1.number }?.giveWay(among: limits.lookups)
@@ -157,7 +157,7 @@ package final class Resolver {
             let all = HostAddresses(addresses: known, areAll: true)
             return caller.continuation.resume(returning: .success(all))
         }
-        // Holds: look-ups are its own, and cancelled with it.
+        // Holds: the resolver owns its look-ups, and they are cancelled with it.
         let lookup = Lookup(name, caller.number, of: servers, on: executor, for: caller) { [unowned self] in
             finished($0, with: $1, lifetime: $2)
         }

@@ -4,8 +4,8 @@ import Glibc
 
 /// A program that runs beside this one, with pipes to its input, output and errors.
 ///
-/// It has a process group of its own, which is killed when the child is ended or released, together with its
-/// descendants. It belongs to one thread at a time, which `exchange` and `end` block.
+/// The child has its own process group, which is killed with all descendants when the child is ended or released. It
+/// belongs to one thread at a time, which `exchange` and `end` block.
 package final class ChildProcess {
     /// How a process ended.
     package enum Ending: Hashable, Sendable, CustomStringConvertible {
@@ -75,7 +75,7 @@ package final class ChildProcess {
 
     deinit { _ = end() }
 
-    /// True if the process has ended by itself.
+    /// True if the process has ended.
     package var hasEnded: Bool {
         if ended != nil { return true }
         var item = pollfd(fd: ending.number, events: Int16(POLLIN), revents: 0)
@@ -121,12 +121,12 @@ package final class ChildProcess {
         }
     }
 
-    /// Kills all children and their descendants: this process is about to end, and nobody would after that.
+    /// Kills all children and their descendants. This process is about to end, and could not kill them later.
     package static func killAll() {
         running.withLock { for process in $0 { kill(-process, SIGKILL) } }
     }
 
-    /// Kills the process and its descendants, unless it has ended by itself, and returns how it ended.
+    /// Kills the process and its descendants, unless the process has already ended, and returns how it ended.
     @discardableResult
     package func end() -> Ending {
         if let ended { return ended }

@@ -4,7 +4,7 @@ import Glibc
 
 /// The addresses of this machine's interfaces, as the kernel has them at the moment.
 enum LocalAddresses {
-    /// True if one of them is `address`, whatever its port. When the kernel does not say, every address counts as one.
+    /// True if an interface has `address`, with any port. If the kernel does not say, every address counts as local.
     static func contains(_ address: SocketAddress) -> Bool {
         var list: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&list) == 0 else { return true }
@@ -24,7 +24,7 @@ enum LocalAddresses {
 }
 
 extension SocketAddress {
-    /// True if both are the same address, whatever ports and scopes.
+    /// True if both addresses are equal, apart from port and scope.
     fileprivate func hasSameNumber(as other: SocketAddress) -> Bool {
         switch (storage, other.storage) {
         case (.ipv4(let number, _), .ipv4(let otherNumber, _)): number == otherNumber

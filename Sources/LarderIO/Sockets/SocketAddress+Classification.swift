@@ -100,10 +100,10 @@ extension SocketAddress {
         }
     }
 
-    /// Of this machine: a loopback address, or a current address of one of its interfaces.
+    /// True for this machine: a loopback address, or a current address of one of its interfaces.
     package var isOwn: Bool { isLoopback || LocalAddresses.contains(self) || embedded.map(\.isOwn) ?? false }
 
-    /// None of the above: a host on the public Internet.
+    /// True if no category above applies: a host on the public Internet.
     package var isPublic: Bool {
         !(isLoopback || isUnspecified || isLinkLocal || isPrivate || isMulticast || isBroadcast || isMetadata
             || isReserved)

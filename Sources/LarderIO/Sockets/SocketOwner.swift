@@ -5,8 +5,8 @@ import Glibc
 /// The user who owns one end of a TCP connection of this machine, as the kernel's socket diagnostics report it
 /// (sock_diag(7)).
 package enum SocketOwner {
-    /// The number of every user whom the process's user namespace does not map (user_namespaces(7)), and of `nobody`: no
-    /// two of them can be told apart.
+    /// The id of `nobody`, and of every user whom the process's user namespace does not map (user_namespaces(7)). Users
+    /// with this id cannot be told apart.
     package static let unknown: UInt32 = 65_534
 
     /// The user of the process that holds the end at `local` of the connection to `remote`; nil if no process holds it.
@@ -52,7 +52,7 @@ package enum SocketOwner {
         request.id.idiag_dport = remote.port.bigEndian
         request.id.idiag_src = local.diagnosticWords
         request.id.idiag_dst = remote.diagnosticWords
-        // Any socket, not one that an earlier answer named (INET_DIAG_NOCOOKIE).
+        // No cookie, so that any socket matches, not only one that an earlier answer named (INET_DIAG_NOCOOKIE).
         request.id.idiag_cookie = (.max, .max)
         var head = nlmsghdr()
         head.nlmsg_len = UInt32(MemoryLayout<nlmsghdr>.size + MemoryLayout<inet_diag_req_v2>.size)

@@ -8,27 +8,27 @@ extension ByteStream {
         setDeadline(at: duration.map { executor.monotonicNow().advanced(by: $0) } ?? .max)
     }
 
-    /// The same for an instant in monotonic nanoseconds of the loop's clock; `.max` is never.
+    /// Sets both deadlines at an instant in monotonic nanoseconds of the loop's clock; `.max` is never.
     package func setDeadline(at instant: Int64) {
         deadlines.set(at: instant)
         armDeadline(for: instant)
     }
 
-    /// The same for reads alone; writes keep theirs.
+    /// Sets the deadline of reads alone; writes keep theirs.
     package func setReadDeadline(after duration: Duration?) {
         deadlines.setRead(at: duration.map { executor.monotonicNow().advanced(by: $0) } ?? .max)
         armDeadline(for: deadlines.read)
     }
 
-    /// The same for writes alone, where it begins anew if the peer has taken something until then: one that is slow, and
-    /// takes something all the time, refuses nothing. Reads keep theirs.
+    /// Sets the deadline of writes alone; reads keep theirs. It begins anew if the peer takes bytes before it passes: a
+    /// slow peer that keeps taking bytes does not refuse them.
     package func setWriteDeadline(after duration: Duration?) {
         deadlines.setWrite(after: duration, now: executor.monotonicNow())
         armDeadline(for: deadlines.write)
     }
 
-    /// Sets both for when nothing moves: they begin anew as long as the peer takes some of what the kernel has for it. One
-    /// that takes it slowly is not silent before it has all.
+    /// Sets both deadlines for an idle connection. They begin anew as long as the peer takes bytes that the kernel
+    /// holds for it: a slow peer is not idle before it has taken all of them.
     package func setIdleDeadline(after duration: Duration?) {
         let now = executor.monotonicNow()
         deadlines.setIdle(after: duration, now: now)
@@ -48,7 +48,7 @@ extension ByteStream {
         if deadlines.isPatient { deadlines.beganToWait(untaken: larder_unconfirmed(descriptor)) }
     }
 
-    /// Puts off the deadlines, and those of the other end of a tunnel, if the peer has taken something.
+    /// Postpones the deadlines of this stream, and of the other end of a tunnel, if the peer has taken bytes.
     private func look(now: Int64) {
         guard isOpen, deadlines.wantsLook(now: now),
             deadlines.looked(untaken: larder_unconfirmed(descriptor), now: now)

@@ -16,8 +16,8 @@ extension ByteStream {
         }
     }
 
-    /// Lets others run if a peer has had many turns one after the other, because it sends faster than it is read, or in
-    /// small pieces. To be called between reads. It is no wait that an interruption ends: whoever may be interrupted looks
+    /// Lets others run if a peer has had many turns in a row, because it sends faster than it is read, or in small
+    /// pieces. Called between reads. An interruption does not end this wait: a caller that may be interrupted checks
     /// for that afterwards.
     package func giveWay() async {
         guard shallGiveWay else { return }
@@ -39,7 +39,7 @@ extension ByteStream {
         try await waitToRead("read")
     }
 
-    /// Reads what is there without waiting. 0 is the end of the stream, nil means that nothing is there yet.
+    /// Reads the available bytes without waiting. 0 is the end of the stream, nil means that no byte is available yet.
     package func tryRead(into buffer: UnsafeMutableRawBufferPointer) throws(IOError) -> Int? {
         let count = try receive(into: buffer)
         readsInARow = count == nil ? 0 : readsInARow + 1
@@ -82,8 +82,8 @@ extension ByteStream {
         return true
     }
 
-    /// Has a break reported that came in one event with bytes: the kernel does not report it again. Asks the kernel if
-    /// it is not known.
+    /// Reports a break that came in one event with bytes: the kernel does not report it again. Asks the kernel if the
+    /// break is not known.
     func reportMissedBreak() {
         guard isReadable || isEmptyUnlessBroken || tls != nil, let socketEvent, hasBroken else { return }
         event_active(socketEvent, EV_READ | EV_WRITE, 0)
@@ -110,11 +110,11 @@ extension ByteStream {
     /// True if a read may find something, as far as the kernel has reported. Over TLS it is not known.
     package var mayHaveInput: Bool { isReadable || tls != nil }
 
-    /// Has the next read ask the kernel, whatever it has reported so far: what came in this turn is not reported yet.
+    /// Makes the next read ask the kernel, regardless of earlier reports: input of this turn is not reported yet.
     package func lookAgain() { isReadable = true }
 
     /// True if the peer's system has not acknowledged all written bytes. Anything received until then was sent before
-    /// the peer could have read them: each segment acknowledges all that had arrived.
+    /// the peer could have read those bytes: each segment acknowledges all bytes that had arrived.
     package var hasUnconfirmedOutput: Bool { isOpen && larder_unconfirmed(descriptor) > 0 }
 
     /// Closes the stream so that the peer surely gets to read what was written last.

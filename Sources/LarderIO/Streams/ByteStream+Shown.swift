@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ByteStream {
-    /// The state that other modules see, behind computed properties: the compiler then knows all uses of what is stored,
-    /// and has none of them checked at run time (docs/performance.md).
+    /// The state that other modules see, behind computed properties: the compiler then knows all uses of the stored
+    /// properties, and omits run-time checks of them (docs/performance.md).
     struct Shown {
         var isWritable = true
         var isPeerClosed = false
@@ -16,7 +16,7 @@ extension ByteStream {
     /// The peer has ended its side or the connection broke; there may still be bytes to read.
     package var isPeerClosed: Bool { shown.isPeerClosed }
 
-    /// Called on the loop, once, when the peer closes or the connection breaks while nobody is reading.
+    /// Called on the loop, once, when the peer closes or the connection breaks while no task is reading.
     ///
     /// Bytes that the peer sent before can still be read. A half-close by a peer that waits for an answer looks the
     /// same. Set it while a request is being answered and clear it after; it is not called for an end that was noticed
@@ -26,7 +26,7 @@ extension ByteStream {
         set {
             shown.onPeerClosed = newValue
             guard newValue != nil else { return }
-            // Without memory for the event nothing is reported now, and the next wait fails.
+            // Without memory for the event, a close is not reported now, and the next wait fails.
             try? observe()
             reportMissedBreak()
         }

@@ -47,7 +47,7 @@ extension ByteStream {
                 return body(.isPlain)
             }
             guard tls.writeNeedsInput else { return body(.needsTask) }
-            // Holds: the stream calls nobody when it is closed or gone.
+            // Holds: a stream that is closed or gone does not call its watcher.
             if watch({ [unowned self] hasInput in hasInput ? agree(then: body) : body(.failed) }) { return }
             guard isReadable else { return body(.failed) }
         }

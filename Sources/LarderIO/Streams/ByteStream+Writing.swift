@@ -18,7 +18,7 @@ extension ByteStream {
         try await write(parts)
     }
 
-    /// Writes all of `octets`.
+    /// Writes all bytes.
     package func write(_ octets: [UInt8]) async throws(IOError) {
         // The array's storage cannot be borrowed across a suspension; bytes that the kernel does not accept at once
         // are copied.
@@ -81,7 +81,7 @@ extension ByteStream {
         return true
     }
 
-    /// Writes all of `octets` if no other task is writing and the kernel accepts them at once; false if not, or if the
+    /// Writes all bytes if no other task is writing and the kernel accepts them at once. False if not, or if the
     /// connection is closed or broken.
     package func writeAtOnce(_ octets: StaticString) -> Bool {
         guard isOpen, !isWriting, tls == nil else { return false }

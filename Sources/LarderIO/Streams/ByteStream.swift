@@ -4,9 +4,9 @@ import Glibc
 
 /// A connected stream of bytes over TCP, a Unix socket or TLS.
 ///
-/// It lives on one loop and is used there only. One task may wait to read while another waits to write; of two that
-/// wait for the same, the second gets an error, `.contended`, which the loop reports as an internal one. Waits end by
-/// data, by a deadline, by an interruption or by `close`, never by cancelling a task.
+/// It lives on one loop and is used there only. One task may wait to read while another waits to write. If two tasks
+/// wait to read, or two to write, the second gets an error, `.contended`, which the loop reports as an internal one.
+/// Waits end by data, by a deadline, by an interruption or by `close`, never by cancelling a task.
 ///
 /// The socket's events are registered once, edge-triggered, for the life of the stream, at the latest with the first
 /// wait; the kernel's latest report is kept in `isReadable` and `isWritable`, so that a request costs one receive, one
@@ -30,7 +30,7 @@ package final class ByteStream {
 
     private var reader = Waiter()
     private var writer = Waiter()
-    /// Under TLS, reading may have to wait for room, and writing for input, while another task waits for the same.
+    /// Under TLS, a reader may wait for room while a writer waits for room, and a writer for input while a reader does.
     private var readerForRoom = Waiter()
     private var writerForInput = Waiter()
 
@@ -223,12 +223,12 @@ package final class ByteStream {
     /// The user id of the process at the other end of a Unix socket, as of its connection.
     package var peerUser: UInt32? {
         var user: uid_t = 0
-        // TCP sockets answer too, with the id of nobody.
+        // TCP sockets also answer, with the id -1.
         return larder_peer_user(descriptor, &user) == 0 && user != .max ? user : nil
     }
 
-    /// True while a TCP connection is open on our side: the peer has not reset it. The addresses of a connection that was
-    /// reset may be those of a later one.
+    /// True while a TCP connection is open on our side: the peer has not reset it. A later connection may have the
+    /// addresses of a connection that was reset.
     package var isConnected: Bool {
         var state: UInt8 = 0
         var length = socklen_t(1)
@@ -319,8 +319,8 @@ package final class ByteStream {
 
     private func notifyPeerClosed() { shown.onPeerClosed.take()?() }
 
-    /// A reader has all that it wants: `onPeerClosed` is called soon if the peer's side ended with the last of it, which
-    /// only the reader has been told.
+    /// A reader has read all that it wants: `onPeerClosed` is called soon if the peer's side ended with the last bytes,
+    /// because only the reader knows of that end.
     package func readingHasEnded() {
         guard onPeerClosed != nil, isPeerClosed && !outlastsHalfClose || hasBroken else { return }
         shown.isPeerClosed = true

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// When the waits of a stream end, and what puts that off. It decides; the stream has the timer and asks the kernel.
+/// Decides when the waits of a stream end, and what postpones that. The stream owns the timer and asks the kernel.
 ///
 /// Instants are monotonic nanoseconds of the loop's clock; `.max` is never.
 struct StreamDeadlines {
@@ -31,7 +31,7 @@ struct StreamDeadlines {
 
     mutating func setRead(at instant: Int64) { read = instant }
 
-    /// Sets that of writes, which begins anew when the peer takes something.
+    /// Sets the deadline of writes, which begins anew when the peer takes bytes.
     mutating func setWrite(after duration: Duration?, now: Int64) {
         patience = duration == nil ? .none : .ofWrites
         span = duration ?? .zero

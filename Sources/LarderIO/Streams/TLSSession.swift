@@ -50,7 +50,7 @@ final class TLSSession {
     func handshake(of stream: ByteStream) throws(IOError) -> Bool {
         ERR_clear_error()
         errno = 0
-        // The server's last words in TLS 1.3 are tickets, which nobody waits for: the first response takes them along.
+        // In TLS 1.3 the server's last messages are tickets, which can wait: the first response carries them along.
         let isLast = SSL_get_state(ssl) == TLS_ST_EARLY_DATA && SSL_is_server(ssl) == 1
         if isLast { hold(true) }
         var status = SSL_do_handshake(ssl)
@@ -72,7 +72,7 @@ final class TLSSession {
         return false
     }
 
-    /// Whether the kernel is to wait for more after what is written from now on.
+    /// Makes the kernel hold back later writes until more follows, or send them at once again.
     private func hold(_ isOn: Bool) {
         larder_ssl_hold(ssl, isOn ? 1 : 0)
         if isOn { hasHeld = true }
@@ -115,7 +115,7 @@ final class TLSSession {
         return filled
     }
 
-    /// Reads the rest of a record, or of the next one. 0 is the end, nil means that nothing is there yet.
+    /// Reads the rest of a record, or of the next one. 0 is the end, nil means that no byte is available yet.
     private func readRecord(into room: UnsafeMutableRawBufferPointer, of stream: ByteStream) throws(IOError) -> Int? {
         ERR_clear_error()
         errno = 0

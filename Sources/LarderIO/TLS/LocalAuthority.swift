@@ -64,7 +64,7 @@ package final class LocalAuthority: @unchecked Sendable {
         try LocalAuthority(key: key, name: name, now: now)
     }
 
-    /// True if certificates in PEM are of one key, as those of an authority before and after it was renewed.
+    /// True if two certificates in PEM have one key, as the certificates of an authority before and after its renewal.
     package static func haveSameKey(_ one: String, _ other: String) -> Bool {
         func key(_ text: String) -> PEM.PrivateKey? {
             (try? PEM.certificates(text, "compare certificates"))?.first?.withPointer(X509_get_pubkey)

@@ -43,7 +43,7 @@ enum PEM {
         deinit { EVP_PKEY_free(pointer) }
     }
 
-    /// An object of OpenSSL's, which is freed with it.
+    /// An owner of an OpenSSL object, which it frees in its `deinit`.
     protocol Held: AnyObject {
         var pointer: OpaquePointer { get }
     }

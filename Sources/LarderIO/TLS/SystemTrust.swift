@@ -14,7 +14,7 @@ final class SystemTrust: Sendable {
     private let state = Lock(State.unread)
     private let read: @Sendable () -> Bool
 
-    /// - Parameter read: reads them, once, on a thread of its own. False when there are none.
+    /// - Parameter read: reads the authorities once, on a separate thread. Returns false if there are none.
     init(_ read: @escaping @Sendable () -> Bool) { self.read = read }
 
     /// Starts to read, unless that has happened.

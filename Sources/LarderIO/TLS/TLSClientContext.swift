@@ -100,7 +100,7 @@ package final class TLSClientContext: Sendable {
             isReady = isReady && X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), address.host) == 1
         } else {
             let name = host.hasSuffix(".") ? String(host.dropLast()) : host
-            // The common name is none of the names a certificate is for (RFC 9525 §2).
+            // A certificate is not valid for its common name (RFC 9525 §2).
             SSL_set_hostflags(ssl, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT))
             isReady = isReady && SSL_set1_host(ssl, name) == 1 && larder_ssl_set_server_name(ssl, name) == 1
             if let session = sessions?.take(for: name) {
@@ -120,8 +120,8 @@ package final class TLSClientContext: Sendable {
 
 /// OpenSSL's part of a context, made when it is first needed: the first one of a process takes a sixth of the time that
 /// a daemon needs to start.
-// @unchecked: what `context` points to is made with its lock held, and not changed then, but for the system's
-// authorities, which are added before the first connection; OpenSSL locks what connections share in it.
+// @unchecked: `context` is made with its lock held. Later only the system's authorities are added, before the first
+// connection; OpenSSL locks the state that connections share.
 final class LazyContext: @unchecked Sendable {
     private let context = Lock<OpaquePointer?>(nil)
     private let make: @Sendable () throws(IOError) -> OpaquePointer
@@ -198,7 +198,7 @@ private func sessionArrived(_ ssl: OpaquePointer?, _ session: OpaquePointer?) ->
     return 1
 }
 
-/// The server asks who we are. We are nobody; that it asked is remembered.
+/// The server asks for a client certificate. We send none, and record that the server asked.
 private func certificateRequested(
     _ ssl: OpaquePointer?, _: UnsafeMutablePointer<OpaquePointer?>?, _: UnsafeMutablePointer<OpaquePointer?>?
 ) -> Int32 {

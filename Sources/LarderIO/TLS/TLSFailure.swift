@@ -69,7 +69,7 @@ extension IOError {
         code == .tlsFailed && [SSL_R_HTTP_REQUEST, SSL_R_HTTPS_PROXY_REQUEST].contains(errno)
     }
 
-    /// True if the peer ended the handshake because it speaks no protocol of those that were offered (RFC 7301 §3.2).
+    /// True if the peer ended the handshake because it supports none of the offered protocols (RFC 7301 §3.2).
     package var isProtocolRefusal: Bool {
         code == .tlsFailed && errno == SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL
     }

@@ -2,19 +2,19 @@
 import COpenSSL
 
 /// How we speak TLS as a server: with a certificate of our own, or with one for each connection. Shared by all loops.
-// @unchecked: the SSL_CTX is not changed after `init`, and OpenSSL locks what connections share in it.
+// @unchecked: the SSL_CTX is not changed after `init`, and OpenSSL locks the state that connections share.
 package final class TLSServerContext: @unchecked Sendable {
     let context: OpaquePointer
     /// In the wire's form: each name with its length before it.
     fileprivate let protocols: [UInt8]
-    /// Those with other certificates, for clients that ask for their hosts by SNI. Set in `init`.
+    /// The contexts with other certificates, for clients that ask for their hosts by SNI. Set in `init`.
     private var others: [TLSServerContext] = []
 
     /// - Parameters:
-    ///   - certificateFile: a PEM file: our certificate first, then those of its issuers.
+    ///   - certificateFile: a PEM file with our certificate first, then the certificates of its issuers.
     ///   - keyFile: a PEM file, without a passphrase.
-    ///   - applicationProtocols: what is agreed to by ALPN, in order of preference. A client that offers others only is
-    ///     refused (RFC 7301 §3.2).
+    ///   - applicationProtocols: the protocols to accept by ALPN, in order of preference. A client that offers only
+    ///     other protocols is refused (RFC 7301 §3.2).
     package convenience init(
         certificateFile: String, keyFile: String, applicationProtocols: [String] = ["http/1.1"]
     ) throws(IOError) {
@@ -122,7 +122,7 @@ package final class TLSServerContext: @unchecked Sendable {
         return ssl
     }
 
-    /// Where in `offered`, a list in the wire's form, the protocol we like best begins; nil if we like none.
+    /// The range of our preferred ALPN protocol in `offered` (wire format), or nil.
     fileprivate func choose(among offered: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
         for ours in Self.names(of: protocols) {
             let name = protocols[ours]
@@ -131,7 +131,7 @@ package final class TLSServerContext: @unchecked Sendable {
         return nil
     }
 
-    /// Where the names are in a list in the wire's form, each after its length. A list cut short ends early.
+    /// The ranges of the names in a list in wire format, each after its length. A truncated list ends early.
     private static func names(of list: some RandomAccessCollection<UInt8>) -> [Range<Int>] {
         let list = Array(list)
         var names: [Range<Int>] = []
@@ -146,7 +146,7 @@ package final class TLSServerContext: @unchecked Sendable {
     }
 }
 
-/// A certificate with those of its issuers behind it, and its key, as PEM files.
+/// The PEM files of a certificate, with its issuers' certificates behind it, and of its key.
 package struct TLSIdentityFiles: Sendable, Hashable {
     package var certificate: String
     package var key: String

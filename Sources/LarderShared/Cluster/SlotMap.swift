@@ -12,9 +12,9 @@ package struct SlotMap: Sendable, Equatable {
 
     package init() {}
 
-    /// Reads the reply to `CLUSTER SLOTS`; nil when it is none.
+    /// Reads the reply to `CLUSTER SLOTS`; nil if the reply has another form.
     ///
-    /// - Parameter asked: the node that replied, whose host stands for an empty one.
+    /// - Parameter asked: the node that replied. Its host replaces an empty host in the reply.
     package init?(_ reply: Reply, from asked: EngineNode) {
         guard let entries = reply.elements, entries.count <= HashSlot.range.count else { return nil }
         for entry in entries {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether a node of the engine is asked: closed while it answers, open after too many failures in a row.
+/// Decides if a node of the engine is asked: closed while it answers, open after too many failures in a row.
 ///
-/// No command that needs an answer probes the node: the owner does at given instants, and a good answer closes the
-/// circuit. Instants are monotonic nanoseconds.
+/// Commands that need an answer never probe the node. The owner probes it at given instants, and a good answer closes
+/// the circuit. Instants are monotonic nanoseconds.
 package struct EngineCircuit: Sendable, Equatable {
     package enum State: Sendable, Equatable {
         /// Leads to `open` when there have been too many failures.

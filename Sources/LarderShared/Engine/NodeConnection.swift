@@ -228,7 +228,7 @@ package typealias EngineOutcome = Result<Reply, EngineFailure>
 package final class PendingReply {
     private let promise = Promise<EngineOutcome>()
     package private(set) var isSettled = false
-    /// True if the engine replied, whatever it said.
+    /// True if the engine replied, with any reply.
     package private(set) var isAnswered = false
 
     package init() {}

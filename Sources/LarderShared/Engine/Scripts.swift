@@ -42,7 +42,7 @@ extension EngineKeys {
         return Command([octets("DEL"), key], key: key)
     }
 
-    /// Replaces the index if it and the generation of the URL are still those that were read; answers 1 then.
+    /// Replaces the index, and answers 1, if the index and the URL's generation have not changed since they were read.
     package func write(
         _ new: SharedIndex, over old: SharedIndex, in generation: Generation?, _ key: SharedKey
     ) -> Command {
@@ -158,7 +158,7 @@ extension EngineKeys {
 
 /// The token that identifies the holder of a lease.
 package struct LeaseToken: Sendable, Equatable {
-    /// In the place of a token: nobody need wait.
+    /// The value in the place of a token: other daemons need not wait.
     package static let note = Array("-".utf8)
 
     package let octets: [UInt8]

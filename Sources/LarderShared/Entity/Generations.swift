@@ -26,7 +26,7 @@ package struct Generation: Sendable, Hashable {
 package struct EntityGenerations: Sendable, Hashable {
     /// Nil while the URL was never invalidated.
     package var url: Generation?
-    /// Of everything and of the service, then of each group in both scopes, in the order of `SharedScope`s.
+    /// Generations of everything and of the service, then of each group in both scopes, in the order of `SharedScope`s.
     package var scopes: [Generation]
 
     package init(url: Generation?, scopes: [Generation]) {

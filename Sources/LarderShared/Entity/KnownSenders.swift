@@ -10,7 +10,7 @@ package struct KnownSenders: Sendable, Equatable {
         package var largest: Int64
         /// Bit `n` is set where `largest - n` was obeyed.
         package var obeyed: UInt128
-        /// Counts all that were obeyed, of whatever sender.
+        /// The number of obeyed messages, of all senders, when this window was last used.
         fileprivate var usedAt: UInt64
 
         package init(largest: Int64, obeyed: UInt128) {
@@ -52,7 +52,7 @@ package struct KnownSenders: Sendable, Equatable {
         }
     }
 
-    /// All of them, the one that was used last at the end.
+    /// All windows; the last one used is at the end.
     package var list: [(sender: UInt128, window: Window)] {
         windows.sorted { $0.value.usedAt < $1.value.usedAt }.map { ($0.key, $0.value) }
     }

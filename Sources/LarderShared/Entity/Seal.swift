@@ -4,7 +4,7 @@ import COpenSSL
 import LarderStores
 
 /// HMAC-SHA256 by the key that the team's daemons have in common. Each kind of message is sealed for its own purpose,
-/// so that none can stand for another.
+/// so that a message of one kind is never accepted as another kind.
 // @unchecked: the context is only copied after `init`, which does not change it.
 package final class Seal: @unchecked Sendable {
     package static let length = 32
@@ -63,7 +63,7 @@ package final class Seal: @unchecked Sendable {
 }
 
 extension [UInt8] {
-    /// 16 random bytes. The system is asked twice; it would be asked for each byte by itself.
+    /// 16 random bytes. Two integers cost two system calls; 16 single bytes would cost 16.
     static func random16() -> [UInt8] {
         Swift.withUnsafeBytes(of: (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))) { Array($0) }
     }

@@ -24,7 +24,7 @@ package enum SharedContent {
         return (.pieces(pieces.map(\.digest), length: Int64(length)), pieces)
     }
 
-    /// A piece as it was found, if it is the one that was meant.
+    /// The chunk of a stored piece; nil if the piece does not match `digest`.
     package static func chunk(_ found: [UInt8], _ digest: ContentDigest) -> ContentChunk? {
         ContentDigest(of: found) == digest ? ContentChunk(found) : nil
     }
@@ -35,7 +35,7 @@ package enum SharedContent {
     /// How many lists the digests of so many pieces fill.
     package static func lists(of pieces: Int) -> Int { (pieces - 1) / SharedEntity.listLength + 1 }
 
-    /// The digests in a list as it was found, if it is the one that was meant and has `count` of them.
+    /// The digests in a stored list; nil if the list does not match `digest` or does not contain `count` digests.
     package static func digests(_ found: [UInt8], _ digest: ContentDigest, count: Int) -> [ContentDigest]? {
         guard found.count == count * SharedEntity.digestLength, ContentDigest(of: found) == digest else { return nil }
         return stride(from: 0, to: found.count, by: SharedEntity.digestLength).compactMap { start in

@@ -9,8 +9,8 @@ package struct SharedEntity: Sendable, Equatable {
         case inline([UInt8])
         /// In pieces of `pieceLength` bytes, the last of which may be shorter.
         case pieces([ContentDigest], length: Int64)
-        /// The same for so many pieces that their digests are in pieces themselves: those of `listLength` in each, of
-        /// fewer in the last.
+        /// In so many pieces that their digests are stored in pieces as well: `listLength` digests in each piece, fewer
+        /// in the last.
         case lists([ContentDigest], length: Int64)
 
         package var length: Int64 {

@@ -42,7 +42,7 @@ package struct Refusal: Sendable, Equatable {
     }
 
     package let kind: Kind
-    /// As the engine says it, cut to a line for logs.
+    /// The engine's own words, cut to a line for logs.
     package let text: String
 
     package init(_ text: String) {
@@ -66,13 +66,13 @@ package struct Refusal: Sendable, Equatable {
     }
 }
 
-/// Where an engine listens.
+/// The address on which an engine listens.
 package enum EngineNode: Hashable, Sendable, CustomStringConvertible {
     case tcp(host: String, port: UInt16)
     case unix(path: String)
 
-    /// `host:port`, and for IPv6 the part behind the last colon is the port. A host may be missing: it is that of the
-    /// node that was asked.
+    /// Parses `host:port`. For IPv6, the port follows the last colon. A missing host is the host of the node that was
+    /// asked.
     init?(redirection text: Substring) {
         guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]), port > 0 else {
             return nil

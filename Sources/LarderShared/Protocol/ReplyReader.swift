@@ -3,8 +3,8 @@ import CHiredis
 
 /// Turns received bytes into replies, with hiredis's reader. Belongs to one connection.
 ///
-/// The reader would take whatever memory a reply announces. So it is given no more bytes than `limits` has for a reply
-/// that is incomplete, and makes no array of more elements.
+/// The reader would allocate as much memory as a reply announces. So it gets no more bytes of an incomplete reply than
+/// `limits` allows, and makes no array of more elements.
 package final class ReplyReader {
     package struct Limits: Sendable {
         /// Bytes of a reply that has not come completely, and of all strings in one reply.
@@ -124,7 +124,7 @@ private final class Budget {
         return octets >= 0
     }
 
-    /// Counts an array that stands in those of `parent` and its parents.
+    /// Counts an array that is nested in the arrays of `parent` and its parents.
     func take(arrayIn parent: UnsafeMutablePointer<redisReadTask>?) -> Bool {
         var (depth, outer) = (1, parent)
         while let task = outer { (depth, outer) = (depth + 1, task.pointee.parent) }
@@ -176,7 +176,7 @@ private final class Part {
         }
     }
 
-    /// Gives a part to the one that contains it, or to the reader; nil makes the reader give up.
+    /// Adds a part to the part that contains it, or returns it to the reader; nil makes the reader give up.
     static func place(_ part: Part, for task: UnsafePointer<redisReadTask>) -> UnsafeMutableRawPointer {
         guard let container = task.pointee.parent?.pointee.obj else {
             return Unmanaged.passRetained(part).toOpaque()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package import LarderIO
 
-/// A process's part in the log of invalidations: it sends its own and obeys those of others. Confined to its loop.
+/// Sends the process's invalidations to the log, and obeys those of other processes. Confined to its loop.
 package final class SharedLog {
     /// The effects of the log's messages on this process.
     package struct Effects {
@@ -117,11 +117,11 @@ package final class SharedLog {
         return true
     }
 
-    /// Waits for the next messages and obeys them. False when the log cannot be read, or has lost the place: it was
-    /// emptied, and what it says now is not all that was said since.
+    /// Waits for the next messages and obeys them. False if the log cannot be read, or no longer has the place: the log
+    /// was emptied, and does not contain all messages since then.
     ///
-    /// So the place is looked for behind each read. Before it, messages that came in between would be taken for the next
-    /// ones, and their place for a known one.
+    /// So the place is looked up after each read. If it were looked up before, messages that came in between would be
+    /// mistaken for the next ones, and their place for a known one.
     private func readOn() async -> Bool {
         guard let from = position else { return false }
         let isFirst = !state.followsLog(at: loop.monotonicHere())
@@ -149,7 +149,7 @@ package final class SharedLog {
 
     private func take(_ message: LogMessage) async {
         if case .beginning = message.subject { return }
-        // Those of this process are remembered too: after a restart they are another's.
+        // Messages of this process are recorded as well: after a restart they are from another sender.
         guard senders.admit(message.number, of: message.sender) else { return state.counters.add(.repeated) }
         if message.sender != state.sender { await obey(message.subject) }
     }
@@ -187,10 +187,10 @@ package final class SharedLog {
         }
     }
 
-    /// `KnownSenders` counts on it, as within these a message may come before an earlier one that was refused.
+    /// `KnownSenders` relies on it: within a batch, a message may arrive before an earlier message that was refused.
     private static let sendBatch = 64
 
-    /// The generations first: a daemon that reads the message finds them replaced.
+    /// Writes the generations first: a daemon that reads the message finds them replaced.
     private func send(_ items: [SharedOutbox.Item]) async -> Bool {
         let deadline = writer.instant(after: writer.settings.connectTimeout)
         var generations: [Command] = []

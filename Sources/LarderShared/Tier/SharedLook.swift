@@ -3,11 +3,11 @@
 /// The result of a look-up for a URL: entities that verify, and the state needed to write one.
 package struct SharedLook: Sendable {
     package enum Lease: Sendable, Equatable {
-        /// Nobody asks the origin.
+        /// No daemon asks the origin.
         case free
-        /// Another daemon does.
+        /// Another daemon asks the origin.
         case taken
-        /// Another daemon did, and its response was not shared.
+        /// Another daemon asked the origin, and its response was not shared.
         case pointless
     }
 
@@ -17,9 +17,9 @@ package struct SharedLook: Sendable {
     package let lease: Lease
     let index: SharedIndex
     let generation: Generation?
-    /// Of everything and of the service at the time of the look-up. Entities stored after it belong to them.
+    /// The generations of everything and of the service at the look-up. Entities stored later belong to them.
     let scopes: [Generation]
-    /// That of `SharedState` before the look-up.
+    /// The mark of `SharedState` before the look-up.
     let mark: UInt64
 
     /// Reads the reply to `EngineKeys.readWithLease`; nil when it is none.

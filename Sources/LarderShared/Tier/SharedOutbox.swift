@@ -6,7 +6,7 @@
 /// moment, the daemon that invalidated it never does.
 package struct SharedOutbox: Sendable {
     package struct Item: Sendable, Equatable {
-        /// Of this process, in the order of the items: that of the message.
+        /// The number of the message among the messages of this process, in the order of the items.
         let number: Int64
         package let subject: LogMessage.Subject
     }

@@ -29,8 +29,8 @@ package final class SharedState: Sendable {
         messages = MessageCoding(namespace: namespace, seal: seal)
     }
 
-    /// The key of one user's responses: the same for that identity at all daemons of the team. Without their secret,
-    /// nobody learns anything about the identity, nor that it is the same at two URLs.
+    /// The key of one user's responses: equal for an identity at all daemons of the team. Without their secret, the key
+    /// reveals nothing about the identity, nor that two URLs have keys of one identity.
     package func own(_ key: SharedKey, of identity: [UInt8]) -> SharedKey {
         var out = OctetWriter(room: identity.count + key.url.count + 128)
         out.append(run: keys.namespace)
@@ -57,7 +57,7 @@ package final class SharedState: Sendable {
 
     // MARK: Leases
 
-    /// Whether leases are used now, and whether that is so again.
+    /// `isUsed` is true if leases are used now, `isChanged` if their use has just resumed.
     func useLeases(at now: Int64) -> (isUsed: Bool, isChanged: Bool) {
         leases.withLock { leases in
             let isChanged = leases.resume(at: now)
@@ -126,11 +126,11 @@ package final class SharedCounters: Sendable {
         case written
         /// Entities that were not written: too much was waiting, the engine refused, or the URL was invalidated.
         case unwritten
-        /// Loads that another daemon made unnecessary, and those that waited in vain.
+        /// Loads that another daemon made unnecessary, and loads that waited in vain.
         case awaited, awaitedInVain
         /// Loads that did not wait, and took no lease, since waits had been in vain.
         case unawaited
-        /// Messages of the log that were sent, and those of others that were obeyed.
+        /// Messages of the log that were sent, and messages of other daemons that were obeyed.
         case sent, received
         /// Messages of the log that were in it before, and were not obeyed again.
         case repeated
@@ -150,12 +150,12 @@ package final class SharedCounters: Sendable {
     }
 }
 
-/// Whether the leases of others are worth waiting for.
+/// Decides if it is worth waiting for the leases of other daemons.
 ///
-/// A client of the engine may keep a lease on each URL, or prevent that anybody takes one. So when all waits were in
-/// vain for some time, leases are ignored for a while. Then one wait decides whether they are ignored for longer. Instants are monotonic nanoseconds.
+/// A client of the engine may keep a lease on each URL, or prevent others from taking one. So after waits in vain for
+/// some time, leases are ignored for a while; then one wait decides again. Instants are monotonic nanoseconds.
 package struct LeasePatience: Sendable, Equatable {
-    /// The waits in vain since the last one that was worth it, together.
+    /// The total time of waits in vain since the last useful wait.
     private var lost = Duration.zero
     private var restsUntil: Int64?
 
@@ -185,7 +185,7 @@ package struct LeasePatience: Sendable, Equatable {
         lost += time
         guard lost >= LeasePatience.limit else { return false }
         restsUntil = now.advanced(by: LeasePatience.rest)
-        // The next one that is not worth it is enough.
+        // A single wait in vain is enough next time.
         lost = LeasePatience.limit - LeasePatience.shortest
         return true
     }

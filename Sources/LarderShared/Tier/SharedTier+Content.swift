@@ -12,7 +12,7 @@ extension SharedTier {
 
     // MARK: Reading
 
-    /// All of an entity's content; nil when a piece is missing, is not the one that was meant, or is late.
+    /// All of an entity's content; nil if a piece is missing, does not match its digest, or is late.
     package func content(of entity: SharedEntity) async -> [ContentChunk]? {
         var chunks: [ContentChunk] = []
         let isWhole = await read(entity.content) { chunk in
@@ -22,8 +22,8 @@ extension SharedTier {
         return isWhole ? chunks : nil
     }
 
-    /// Gives content to `take`, in order and each piece once it is certain that it is the one that was meant. False when
-    /// one is missing, another, or late, or when `take` wants no more.
+    /// Streams verified chunks to `take`, in order. False if a piece is missing, does not match its digest, or is late,
+    /// or if `take` returns false.
     package func read(_ content: SharedEntity.Content, _ take: (ContentChunk) async -> Bool) async -> Bool {
         let begun = loop.monotonicHere()
         switch content {

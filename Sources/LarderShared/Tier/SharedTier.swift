@@ -3,16 +3,16 @@ import LarderHTTP
 package import LarderIO
 import LarderStores
 
-/// A loop's view of the shared tier: it finds entities, gets their content, and keeps other daemons from asking the
-/// origin for the same. Confined to that loop.
+/// A loop's view of the shared tier: it finds entities, reads their content, and keeps other daemons from asking the
+/// origin for a response that this daemon fetches. Confined to that loop.
 package final class SharedTier {
     package let state: SharedState
     let engine: Engine
     let loop: EventLoop
-    /// For each question.
+    /// The time limit of each question.
     let timeout: Duration
     private let leasesChanged: (Bool) -> Void
-    /// Before this instant nothing is written: the engine refused to. In monotonic nanoseconds.
+    /// Writes resume at this instant, after the engine refused one. In monotonic nanoseconds.
     private var writesFrom = Int64.min
 
     /// How long a lease lasts at most, and how long others wait for its end.
@@ -21,10 +21,10 @@ package final class SharedTier {
     package static let waitLimit = Duration.seconds(2)
     /// Room for writes that are sent at once.
     static let writeTime = Duration.seconds(2)
-    /// How long nothing is written after a refusal.
+    /// How long writes pause after a refusal.
     private static let writePause = Duration.seconds(1)
 
-    /// - Parameter leasesChanged: called when leases are let alone, and when they are used again.
+    /// - Parameter leasesChanged: called when leases are no longer used, and when they are used again.
     package init(
         _ state: SharedState, on loop: EventLoop, through engine: Engine,
         leasesChanged: @escaping (_ areUsed: Bool) -> Void = { _ in }
@@ -71,7 +71,7 @@ package final class SharedTier {
         guard let scopes = state.all(own, at: loop.monotonicHere()) else { return nil }
         let opened = raw.index.entries.compactMap { state.entities.decode($0, under: key) }
         state.counters.add(.rejected, raw.index.entries.count - opened.count)
-        // Those of the URL as of an older generation are not looked at further.
+        // Entries of an older generation of the URL are skipped.
         let current = opened.filter {
             $0.generations.url == raw.generation && (key.owner.isEmpty || raw.generation != nil)
         }
@@ -202,7 +202,7 @@ package final class SharedTier {
         _ = await engine.perform(state.keys.release(token, key), until: engine.instant(after: .seconds(1)))
     }
 
-    /// Says that the response is not shared: nobody need wait for another one soon.
+    /// Records that the response is not shared: other daemons need not wait for another response soon.
     package func note(_ token: LeaseToken?, _ key: SharedKey) async {
         guard let token else { return }
         let time = SharedTier.milliseconds(SharedTier.noteTime)
@@ -258,7 +258,7 @@ package final class SharedTier {
         return false
     }
 
-    /// True if an entry makes room: the same variant, and entries that do not verify or are of another generation.
+    /// True if an entry is replaced: it has the same variant, does not verify, or is of another generation.
     private func isReplaced(
         _ entry: [UInt8], by entity: SharedEntity, _ generations: EntityGenerations, _ key: SharedKey
     ) -> Bool {
@@ -298,12 +298,12 @@ package final class SharedTier {
 
     /// The generation of the URL as of the look-up; `.none` when nothing can be written now.
     ///
-    /// An invalidation removes everybody's index, and cannot know those of users. So these need a generation: without
-    /// one they mean nothing, also where the engine has evicted it.
+    /// An invalidation removes the index of all users, and cannot know the indexes of single users. Those need a
+    /// generation: without one they are invalid, also if the engine has evicted it.
     private func urlGeneration(of look: SharedLook, until deadline: Int64) async -> Generation?? {
         if look.generation != nil || look.key.owner.isEmpty { return .some(look.generation) }
         let begun = Generation.random()
-        // Where there is one by now, it may be that of an invalidation.
+        // A generation that exists by now may come from an invalidation.
         guard case .success(.status) = await change(state.keys.begin(begun, of: look.key), until: deadline) else {
             return .none
         }

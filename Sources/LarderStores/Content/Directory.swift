@@ -56,7 +56,7 @@ final class Directory: Sendable {
         return status
     }
 
-    /// The system's status of an entry; nil if there is none of that name.
+    /// The system's status of an entry; nil if the entry does not exist.
     func status(of name: String) -> stat? {
         var status = stat()
         return fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? status : nil

@@ -51,7 +51,7 @@ final class DirectoryLock: Sendable {
         }
     }
 
-    /// Ends both locks, the directory's last: whoever gets that needs the other one, too.
+    /// Ends both locks, the directory's last: a process that gets the directory's lock also needs the file's.
     func release() {
         file.withLock { file in
             if let file { Self.unlock(file) }
@@ -60,7 +60,7 @@ final class DirectoryLock: Sendable {
         flock(directory.descriptor, LOCK_UN)
     }
 
-    /// A child process between its fork and its program has the descriptor, too: closing it would not end the lock.
+    /// A child process between its fork and its program also has the descriptor: closing it would not end the lock.
     private static func unlock(_ file: Int32) {
         flock(file, LOCK_UN)
         close(file)

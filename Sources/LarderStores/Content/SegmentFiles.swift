@@ -10,7 +10,7 @@ final class SegmentFiles: Sendable {
     private static let mostOpen = 32
 
     private let directory: StoreDirectory
-    /// Those that were read last; a descriptor each.
+    /// The most recently read segments, each with an open descriptor.
     private let opened = Monitor<[Int64: SegmentFile]>([:])
     /// Places that could not be read lately.
     private let unread = Monitor<Set<SegmentPlace>>([])

@@ -2,7 +2,7 @@
 
 /// The position of content in a segment: a file that content is appended to, and whose freed parts become holes.
 struct SegmentPlace: Hashable, Sendable {
-    /// Content begins at multiples of this, so that all that it takes can be given back.
+    /// Content begins at multiples of this number, so that all space that it occupies can be freed.
     static let alignment: Int64 = 4 << 10
     /// Bytes; `cache.inlineLimit` is at most this.
     static let longest: Int64 = 1 << 20
@@ -14,7 +14,7 @@ struct SegmentPlace: Hashable, Sendable {
     /// The bytes of the content.
     let length: Int64
 
-    /// Nil for numbers that are never written: nothing is given back by them.
+    /// Nil for numbers that are never written, so that damaged numbers free no space.
     init?(segment: Int64, offset: Int64, length: Int64) {
         guard Self.segments.contains(segment), Self.offsets.contains(offset), offset % Self.alignment == 0,
             (1...Self.longest).contains(length)
@@ -73,9 +73,9 @@ struct SegmentTable {
     }
 
     private(set) var segments: [Int64: Segment] = [:]
-    /// The one that is appended to, which stays while it is empty.
+    /// The segment that is appended to. It stays while it is empty.
     var current: Int64?
-    /// True if holes give room back. Otherwise whole segments do, once nothing is in them.
+    /// True if holes free space. Otherwise a segment is freed once it contains nothing.
     var canPunch = true
 
     init() {}
@@ -100,7 +100,7 @@ struct SegmentTable {
             guard let used = segments[place.segment]?.used else { continue }
             segments[place.segment]?.used = max(used - place.room, 0)
         }
-        // A segment that was not counted may have anything in it.
+        // A segment that was not counted may contain anything.
         let empty = Set(places.map(\.segment)).filter { $0 != current && segments[$0]?.used == 0 }.sorted()
         for segment in empty { segments[segment] = nil }
         guard canPunch else { return (empty, []) }

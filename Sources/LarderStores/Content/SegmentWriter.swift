@@ -3,10 +3,10 @@ import Glibc
 import LarderHTTP
 import LarderIO
 
-/// Appends content to segments, and gives back what is freed. Belongs to the writing thread.
+/// Appends content to segments, and frees the space of removed content. Belongs to the writing thread.
 ///
-/// Content is written before the transaction is committed whose row refers to it. Nothing is ever written twice to the
-/// same place, so that a reader with an old row gets the bytes that were meant, or zeros, which have another digest.
+/// Content is written before the transaction is committed whose row refers to it. A place is never written twice, so a
+/// reader with an old row gets the original bytes, or zeros, which have another digest.
 final class SegmentWriter {
     private let files: SegmentFiles
     private let canPunch: Bool

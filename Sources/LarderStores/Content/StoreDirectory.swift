@@ -2,7 +2,7 @@
 import Glibc
 import LarderIO
 
-/// The directory of a store: its ownership, its identity over time, and the files that must exist in it.
+/// The directory of a store: its ownership, its identity over time, and the files that it must contain.
 ///
 /// A store deletes unreferenced files. So it uses a directory only where no other user may write, and which contained
 /// nothing but Larder's files: its *tag* says so, a file that is created before anything else. A directory of an

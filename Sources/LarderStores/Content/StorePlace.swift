@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 
-/// Whether a directory may become a store's: one that holds directories of something else is probably a mistake, as
-/// `/usr/lib` is. Files may be there, as logs are.
+/// Decides if a directory may become a store's. A directory that holds directories of something else is probably a
+/// mistake, as `/usr/lib` is. Files may be there, as logs are.
 package enum StorePlace {
-    /// A directory in one that is not Larder's; nil if there is none, or nobody may look.
+    /// A directory in `path` that is not Larder's; nil if there is none, or `path` cannot be read.
     ///
-    /// A directory with a tag or a database is Larder's, whatever state these are in: the store judges them.
+    /// A directory with a tag or a database is Larder's, in any state: the store judges the tag and the database.
     package static func stranger(in path: String) -> String? {
         guard let directory = try? Directory(path) else { return nil }
         let names = directory.names
@@ -28,8 +28,8 @@ package enum StorePlace {
                 + "there yet (cache.path), as \(path)/larder.")
     }
 
-    /// True if a name is one that Larder makes, or that directories without any content of their own have. Hidden files
-    /// are nobody's content: the home of a user for Larder alone may have some.
+    /// True if Larder makes files of this name, or if directories without content have them. Hidden files do not count
+    /// as content: the home of a user for Larder alone may have some.
     private static func isExpected(_ name: String) -> Bool {
         name.hasPrefix("larder") || name.hasPrefix(".") || name.hasPrefix(ContentFiles.discardedPrefix)
             || [

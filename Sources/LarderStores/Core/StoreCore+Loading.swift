@@ -5,9 +5,9 @@ import Synchronization
 
 /// Background work after a store was opened.
 extension StoreCore {
-    /// Starts both, after a database was opened.
+    /// Loads labels and keys, and removes orphaned files, after a database was opened.
     func loadInBackground() {
-        // Without a thread for it, the store works all the same: it reads the disk more often.
+        // Without a thread for this job, the store still works, but it reads the disk more often.
         _ = spoolers.submit { [self] _ in
             loadLabels()
             loadKeys()
@@ -15,7 +15,7 @@ extension StoreCore {
         }
     }
 
-    /// Loads the stored labels, so that from then on one that nothing has is known without reading the disk.
+    /// Loads the stored labels. Afterwards an unused label is recognised without reading the disk.
     func loadLabels() {
         let generation = generation
         do {
@@ -55,7 +55,7 @@ extension StoreCore {
         }
     }
 
-    /// Deletes files that no row refers to: unfinished ones of an earlier run, and those of a database that is gone.
+    /// Deletes files without a row: unfinished files of an earlier run, and files of a database that is gone.
     func removeOrphans() {
         var removed = files.removeLeftOvers()
         let generation = generation

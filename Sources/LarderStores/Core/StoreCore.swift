@@ -50,7 +50,7 @@ final class StoreCore: Sendable {
     let segments: SegmentFiles
     /// Threads that write content to files, and digest it.
     let spoolers: ThreadTeam<Never>
-    /// Threads that read, each with a connection of its own.
+    /// Threads that read, each with its own connection.
     let readers: ThreadTeam<EntityReader>
     private let report: @Sendable (StoreEvent) -> Void
     private let health: Monitor<Health>

@@ -16,7 +16,7 @@ struct BlockDigests: Sendable {
     init?(_ bytes: [UInt8], length: Int64, secret: ContentSecret?) {
         let digest = Self.digestLength(secret)
         guard length > 0, bytes.count % digest == 0 else { return nil }
-        // Of the number of blocks, not of the length, which may be any number.
+        // Compares numbers of blocks, not lengths: the length may be any number.
         let blocks = Int64(bytes.count / digest)
         guard (length - 1) / Int64(Self.blockLength) + 1 == blocks else { return nil }
         self.bytes = bytes

@@ -6,12 +6,12 @@ import LarderIO
 package struct ContentDigest: Hashable, Sendable {
     /// The bytes, eight at a time, big-endian.
     ///
-    /// No SIMD type: those of more than 16 bytes have an alignment that the frames of asynchronous functions do not
-    /// keep, which destroys the memory of their task (Swift 6.3, without optimisation).
+    /// Not a SIMD type: SIMD types of more than 16 bytes have an alignment that the frames of asynchronous functions do
+    /// not keep, which destroys the memory of their task (Swift 6.3, without optimisation).
     private struct Words: Hashable {
         var first: UInt64 = 0, second: UInt64 = 0, third: UInt64 = 0, fourth: UInt64 = 0
 
-        /// Between numbers and big-endia bytes, either way.
+        /// Converts numbers to big-endian bytes, or back.
         var asOctets: Words {
             Words(
                 first: first.bigEndian, second: second.bigEndian, third: third.bigEndian, fourth: fourth.bigEndian)
@@ -29,7 +29,7 @@ package struct ContentDigest: Hashable, Sendable {
         words = Words(first: word(0), second: word(1), third: word(2), fourth: word(3))
     }
 
-    /// The bytes that hexadecimal digits in lower case stand for, no more than those of a digest; nil for anything else.
+    /// The bytes of hexadecimal digits in lower case, at most as many as a digest has; nil for any other text.
     static func octets(hexadecimal text: some StringProtocol) -> [UInt8]? {
         let digits = Array(text.utf8)
         guard digits.count <= length * 2, digits.count.isMultiple(of: 2) else { return nil }
@@ -120,7 +120,7 @@ package struct ContentDigest: Hashable, Sendable {
 
     private init(words: Words) { self.words = words }
 
-    /// Takes the bytes as they lie in memory.
+    /// Reads the bytes in their order in memory.
     private init(octets: Words) { words = octets.asOctets }
 
     /// Looked up once, as finding an algorithm by name costs more than hashing a kilobyte.

@@ -3,11 +3,11 @@ import COpenSSL
 
 /// The bytes that only this store knows and that its digests of content depend on.
 ///
-/// Content with equal digests is taken for equal without a comparison, so nobody who sends content may be able to make
-/// two of one digest. Poly1305 is a universal hash: without its key, any two contents of up to 256 KiB have a chance of
-/// less than 2⁻⁸⁸ (RFC 8439 §4), whoever chooses them, and it takes a seventh of SHA-256's time. It is no more than
-/// that: who sees what it makes can compute the key. So what it makes is digested once more, with another key, into
-/// bytes that say nothing and may be shown.
+/// Content with equal digests is treated as equal without a comparison, so a sender must not be able to make two
+/// contents with one digest. Poly1305 is a universal hash: without its key, any two contents of up to 256 KiB, even
+/// chosen ones, have a chance of less than 2⁻⁸⁸ (RFC 8439 §4), and it takes a seventh of SHA-256's time. Its result
+/// alone is not safe to show, because the key can be computed from it. So the result is digested once more, with
+/// another key, into bytes that reveal nothing and may be shown.
 struct ContentSecret: Hashable, Sendable {
     /// 32 for Poly1305, 32 for what conceals its result.
     static let length = 64

@@ -3,9 +3,9 @@ package import LarderHTTP
 
 /// One stored entity: a variant of the responses under a key, with everything needed to answer again.
 package struct EntityRecord: Sendable {
-    /// Identifies the variant among those of its key (the nominated request fields of `Vary`); opaque to the store.
+    /// Identifies a variant under its key (the nominated request fields of `Vary`); opaque to the store.
     package var variant: [UInt8]
-    /// The response head and the model's metadata in whatever form their owner writes; opaque to the store.
+    /// The response head and the model's metadata in the form that their owner writes; opaque to the store.
     package var head: [UInt8]
     package var requestTime: Timestamp
     package var responseTime: Timestamp
@@ -16,7 +16,7 @@ package struct EntityRecord: Sendable {
     package var content: ContentReference
     /// The labels by which the entity is found. Set when it is written, not when it is read.
     package var labels: [EntityLabel] = []
-    /// Whether it and those that it supersedes are kept as versions. Set when it is written, not when it is read.
+    /// The versions to keep of this entity and of earlier ones. Set when it is written, not when it is read.
     package var history = EntityHistory()
 
     package init(
@@ -33,11 +33,11 @@ package struct EntityRecord: Sendable {
     }
 }
 
-/// Whether entities are kept as versions once newer ones of the same key and variant supersede them.
+/// The versions that are kept once newer entities of a key and variant supersede older ones.
 package struct EntityHistory: Sendable, Equatable {
     /// How many versions are kept beside the entity.
     package var limit: Int
-    /// True if the entity itself becomes one.
+    /// True if the entity itself becomes a version.
     package var isVersion: Bool
 
     package init(limit: Int = 0, isVersion: Bool = true) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Synchronization
 
-/// The removal of many entities, which takes several transactions. Until it is done, readers see none of the entities
-/// that existed before it.
+/// The removal of many entities, which takes several transactions. Until it is done, it hides those entities from
+/// readers, as far as they existed before it.
 // @unchecked: mutable state is accessed only with the lock of the `WriteQueue` held, or, `cursor`, by the writer.
 final class Removal: @unchecked Sendable {
     /// The position of the next slice.
@@ -11,13 +11,13 @@ final class Removal: @unchecked Sendable {
         var row: Int64 = 0
         /// The label whose rows are examined.
         var label = 0
-        /// True once the rows are those of versions.
+        /// True once the cursor is among the rows of versions.
         var isAmongVersions = false
     }
 
     /// Selects entities by their keys.
     private(set) var match: EntityMatch
-    /// Selects entities that have one of these labels. Empty: all that `match` accepts.
+    /// Selects entities that have one of these labels. If empty, all entities that `match` accepts.
     let labels: [EntityLabel]
     let reason: RemovalReason
     /// The parts of the store that a wide removal empties; nil for others.
@@ -41,7 +41,7 @@ final class Removal: @unchecked Sendable {
         self.continuation = continuation
     }
 
-    /// A wide removal: it empties the area of `removal`, whatever the labels of its entities.
+    /// A wide removal: it empties the area of `removal`, regardless of the labels of the entities.
     init(widening removal: Removal) {
         match = EntityMatch()
         labels = []
@@ -65,7 +65,7 @@ final class Removal: @unchecked Sendable {
     func isFor(_ other: Removal) -> Bool { reason == other.reason && match.isSame(as: other.match) }
 }
 
-/// A part of the store: the entities of an origin, those of a stage of it, or all.
+/// A part of the store: the entities of an origin, the entities of one stage of an origin, or all entities.
 struct EntityArea: Hashable {
     var service: String?
     var stage: String?

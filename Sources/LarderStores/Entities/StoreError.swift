@@ -47,7 +47,7 @@ package enum StoreEvent: Hashable, Sendable {
     case damagedContent(digest: StoredDigest, reason: String)
     /// Rows with numbers that are never written were removed.
     case impossibleRows
-    /// The secret is gone by which stored content was checked: none of it can be read any more.
+    /// The secret that verifies stored content is gone: stored content can no longer be read.
     case keyLost
     /// The disk is full of pinned entities; some were evicted.
     case pinsYielded

@@ -7,7 +7,7 @@ package struct StoreSettings: Sendable {
     package var path: String
     /// The most bytes that the whole directory may occupy. At least `smallestDiskLimit`.
     package var diskLimit: Int64
-    /// Content up to this length is stored in the database or in segments, longer content in a file of its own.
+    /// Content up to this length is stored in the database or in segments, longer content in a separate file.
     package var inlineLimit: Int
     /// Longer content is not stored. At most an eighth of `diskLimit`.
     package var maxObject: Int64
@@ -37,8 +37,8 @@ package struct StoreSettings: Sendable {
 
     /// Content up to this length is stored in its row, longer content in a segment.
     var rowLimit = 8 << 10
-    /// Content up to this length that is in no file is stored for each entity by itself, other content once for all that
-    /// have it.
+    /// Content up to this length that is in no file is stored once per entity. Other content is stored once for all
+    /// entities that have it.
     static let ownLimit: Int64 = 8 << 10
     /// True if the file system's holes are used; lets tests do without.
     var punchesHoles = true

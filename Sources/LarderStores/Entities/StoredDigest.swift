@@ -5,10 +5,10 @@ import LarderIO
 package enum StoredDigest: Hashable, Sendable {
     /// By the secret of the store.
     case keyed(KeyedDigest)
-    /// As earlier versions had it for all content; for new content only where OpenSSL offers nothing faster.
+    /// The digest of all content in earlier versions; of new content only where OpenSSL offers nothing faster.
     case sha256(ContentDigest)
 
-    /// Takes the bytes of either kind, which differ in their number; nil for any other number.
+    /// Reads a digest of either kind, which the number of bytes determines; nil for any other number.
     package init?(_ bytes: UnsafeRawBufferPointer) {
         if let digest = KeyedDigest(bytes) {
             self = .keyed(digest)

@@ -18,7 +18,7 @@ extension Int64 {
 
 /// The possible row numbers and counts of a sound database.
 enum StoredNumber {
-    /// Rows are numbered upward from 1, and nobody writes so many.
+    /// Rows are numbered upward from 1, and a store never writes so many.
     static let rows: ClosedRange<Int64> = 1...1 << 62
     /// The entities that share content.
     static let users: ClosedRange<Int64> = 1...1 << 40

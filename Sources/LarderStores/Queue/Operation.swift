@@ -9,7 +9,7 @@ final class Operation: @unchecked Sendable {
         /// `blocks` are there if the content is a file.
         case write(EntityRecord, blocks: BlockDigests?)
         case updateHead(HeadUpdate)
-        /// Without a variant: all of them. With a time: only the one that was stored then.
+        /// Without a variant: removes all variants. With a time: removes only the entity that was stored then.
         case remove(variant: [UInt8]?, because: RemovalReason, ifStoredAt: Timestamp? = nil)
     }
 
@@ -71,7 +71,7 @@ final class Operation: @unchecked Sendable {
         }
     }
 
-    /// The labels that its entity gets by it.
+    /// The labels that the operation sets for its entity.
     var labels: [EntityLabel] {
         switch change {
         case .write(let record, _): record.labels

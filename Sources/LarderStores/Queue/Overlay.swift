@@ -4,7 +4,7 @@ import Synchronization
 /// The uncommitted operations on a key: applied to its rows in the database, they make a reader's view.
 struct Overlay: Sendable {
     var operations: [Operation.Change] = []
-    /// The last rows that removals of many entities hide; `Int64.max` for all that are committed.
+    /// The last rows that removals of many entities hide; `Int64.max` for all committed rows.
     var hiddenThrough: [Int64] = []
     /// Removals by label, which hide only rows with that label. They may not match the key.
     var removals: [EntityLabel: [Removal]] = [:]
@@ -27,7 +27,7 @@ struct Overlay: Sendable {
         return removals.contains { row <= $0.lastID.load(ordering: .relaxed) && $0.match.accepts(key) }
     }
 
-    /// The records that a reader sees, given those of the visible rows, latest first.
+    /// The records that a reader sees, given the records of the visible rows, latest first.
     func applied(to rows: [EntityRecord]) -> [EntityRecord] {
         var records = rows
         for operation in operations {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Operations that were accepted and are not committed yet, by the hash of their key, those of one hash in order.
+/// Operations that were accepted and are not committed yet, by the hash of their key, in order for each hash.
 struct PendingOperations {
     /// Almost always there is one for a key.
     private enum Entry {
@@ -20,10 +20,10 @@ struct PendingOperations {
         }
     }
 
-    /// All of them, those of one hash in order.
+    /// All operations, in order for each hash.
     var all: [Operation] { entries.keys.flatMap { self[$0] } }
 
-    /// Those that `isMeant` accepts, those of one hash in order.
+    /// The operations that `isMeant` accepts, in order for each hash.
     func filter(_ isMeant: (Operation) -> Bool) -> [Operation] {
         var found: [Operation] = []
         for entry in entries.values {

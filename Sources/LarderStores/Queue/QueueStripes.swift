@@ -57,8 +57,8 @@ final class QueueStripes: @unchecked Sendable {
             nonmutating _modify { yield &stripes[place(of: hash)] }
         }
 
-        /// Appends what is in the stripes to `items`. Operations on different keys are in no order until a command comes:
-        /// it is behind those that were accepted before it.
+        /// Appends what is in the stripes to `items`. Operations on different keys are in no order until a command
+        /// comes: the command follows all operations that were accepted before it.
         mutating func collect() {
             for number in 0..<count where !stripes[number].items.isEmpty {
                 items.append(contentsOf: stripes[number].items)
@@ -66,10 +66,10 @@ final class QueueStripes: @unchecked Sendable {
             }
         }
 
-        /// All visible operations, those of one hash in order.
+        /// All visible operations, in order for each hash.
         var pending: [Operation] { (0..<count).flatMap { stripes[$0].pending.all } }
 
-        /// The visible operations that `isMeant` accepts, those of one hash in order.
+        /// The visible operations that `isMeant` accepts, in order for each hash.
         func pending(where isMeant: (Operation) -> Bool) -> [Operation] {
             (0..<count).flatMap { stripes[$0].pending.filter(isMeant) }
         }
@@ -94,7 +94,7 @@ final class QueueStripes: @unchecked Sendable {
     private let locks = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: count)
     private let stripes = UnsafeMutablePointer<Stripe>.allocate(capacity: count)
     private let state = UnsafeMutablePointer<State>.allocate(capacity: 1)
-    /// Where the writing thread waits; held while all stripes are locked, and never asked for with one of them locked.
+    /// The writing thread waits here. Held while all stripes are locked; never requested with one stripe locked.
     private let changes = Monitor(())
 
     init() {

@@ -4,7 +4,7 @@
 /// readers nor further removals look at all of them.
 struct WaitingRemovals {
     private(set) var all: [ObjectIdentifier: Removal] = [:]
-    /// Those without labels.
+    /// The removals without labels.
     private(set) var unlabelled: [Removal] = []
     private(set) var byLabel: [EntityLabel: [Removal]] = [:]
     /// The labels of all removals, each as often as it occurs.
@@ -27,7 +27,7 @@ struct WaitingRemovals {
         return removal.labels.allSatisfy { byLabel[$0]?.contains(where: isTwin) ?? false }
     }
 
-    /// True if there are too many labels to add those of `removal`, which no caller waits for.
+    /// True if there are too many labels to add the labels of `removal`, and no caller waits for `removal`.
     func isFull(for removal: Removal) -> Bool {
         removal.continuation == nil && !removal.labels.isEmpty
             && labelCount + removal.labels.count > Self.labelLimit
@@ -52,8 +52,8 @@ struct WaitingRemovals {
 
     // MARK: Wide removals
 
-    /// Adds `removal` to the wide removal that is not taken. Returns a new one that is to be queued now, if any: each
-    /// looks at all rows, so that there is one at a time, and one that waits for it.
+    /// Adds `removal` to the wide removal that the writer has not taken. Returns a new wide removal to queue now, if
+    /// any. Each looks at all rows, so at most one is in progress, and at most one waits.
     mutating func widen(by removal: Removal) -> Removal? {
         if let wide, !wide.isTaken {
             wide.widen(by: removal)

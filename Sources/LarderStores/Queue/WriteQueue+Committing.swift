@@ -8,8 +8,8 @@ import Synchronization
 extension WriteQueue {
     /// The next work; waits until a group is worth committing, or until `idleDeadline`.
     ///
-    /// - Parameter isRemoving: whether removals are in progress. They take turns with the groups: on a slow disk, under
-    ///   load, one is due after each other.
+    /// - Parameter isRemoving: true if removals are in progress. They alternate with the groups: on a slow disk, under
+    ///   load, a group and a slice of the removals are due in turn.
     func next(idleDeadline: Int64, isRemoving: Bool = false) -> Work {
         stripes.wait { state in
             let now = monotonicNow()
@@ -155,7 +155,7 @@ extension WriteQueue {
         removal.cursor = Removal.Cursor()
     }
 
-    /// Readers see none of the entities that removals of an earlier process did not reach.
+    /// Hides the entities that removals of an earlier process did not reach from readers.
     func resume(_ removals: [Removal]) {
         stripes.withAll { state in for removal in removals { state.terms.removals.insert(removal) } }
     }

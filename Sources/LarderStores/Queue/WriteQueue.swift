@@ -161,7 +161,7 @@ final class WriteQueue: Sendable {
             case .discardEntity, .discardContent, .checkOrphan, .reportCorruption:
                 guard state.items.count < Self.discardLimit else { return false }
             case .removeAll(let removal), .wipe(let removal):
-                // The one that is queued already serves for this one too.
+                // The twin that is already queued does the work of this removal.
                 let hasTwin = state.terms.removals.hasTwin(of: removal)
                 let isWide = !hasTwin && state.terms.removals.isFull(for: removal)
                 hideOperations(of: removal, isQueued: hasTwin || isWide, hasLabels: !isWide, in: &state)
@@ -200,8 +200,8 @@ final class WriteQueue: Sendable {
         if arrive(weight) { stripe.wakesWriter = true }
     }
 
-    /// Counts an item that is queued. True if the writer is to be woken: it waits for the first item, for the one that
-    /// makes a group, or for the end of the interval.
+    /// Counts an item that is queued. True if the writer must be woken: it waits for the first item, for the item that
+    /// completes a group, or for the end of the interval.
     private func arrive(_ weight: Int) -> Bool {
         let bytes = queuedBytes.add(weight, ordering: .relaxed).newValue
         let isFirst =
@@ -237,7 +237,7 @@ final class WriteQueue: Sendable {
         case .remove: return false
         case .write(let record, _):
             guard record.storedAt == storedAt else { return false }
-            // The one that the write replaces must not come back.
+            // The entity that the write replaces must not reappear.
             removal.change = .remove(variant: removal.variant, because: removal.reason)
             overtake(by: removal, in: &stripe)
             return true
@@ -287,7 +287,7 @@ final class WriteQueue: Sendable {
     /// The most labels of operations that one removal compares. It hides further operations without a comparison.
     private static let comparisonLimit = 20_000
 
-    /// - Parameter hasLabels: false if all operations that match are meant, whatever their labels.
+    /// - Parameter hasLabels: false if all operations that match are meant, regardless of their labels.
     private func hideOperations(
         of removal: Removal, isQueued: Bool, hasLabels: Bool, in state: inout QueueStripes.State
     ) {
@@ -313,8 +313,8 @@ final class WriteQueue: Sendable {
         }
     }
 
-    /// Has the entity of an operation that is hidden for a label go, whatever becomes of the operation: the row that it
-    /// changes may not have that label, and would be seen again.
+    /// Removes the entity of an operation that is hidden for a label, regardless of the operation's outcome: the row
+    /// that the operation changes may not have that label, and would be visible again.
     private func removeAfter(_ operation: Operation, in stripe: inout QueueStripes.Stripe) {
         guard last(of: operation.key, operation.variant, in: stripe) === operation else { return }
         var storedAt: Timestamp?

@@ -76,16 +76,16 @@ final class Connection {
     /// How many rows the last insertion, update or deletion touched.
     var changes: Int { Int(sqlite3_changes64(handle)) }
 
-    /// True if nothing can be written, for whatever reason.
+    /// True if nothing can be written, for any reason.
     var isReadOnly: Bool { sqlite3_db_readonly(handle, "main") != 0 }
 
     var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
-    /// Whether and how far the log was written back to the database.
+    /// How far a checkpoint writes the log back to the database.
     enum Checkpoint {
-        /// As far as readers allow, without waiting.
+        /// Writes back as much as readers allow, without waiting.
         case passive
-        /// All of it, and the file of the log is emptied.
+        /// Writes back all of it, and empties the file of the log.
         case truncate
     }
 

@@ -24,7 +24,7 @@ extension EntityDatabase {
         var users: Int64?
         var isFile: Bool
         var place: SegmentPlace?
-        /// True if it has the whole requested digest, not only its first bytes.
+        /// True if the content has the whole requested digest, not only its first bytes.
         var isSame = true
     }
 
@@ -62,11 +62,11 @@ extension EntityDatabase {
         return SegmentPlace(segment: row.integer(column), offset: row.integer(column + 1), length: length)
     }
 
-    /// Stores content, and shared content once, however many entities have it. Nil if it cannot be stored: beside other
-    /// content whose digest begins alike, which only happens by intent, or if it was digested under the secret of an
+    /// Stores content; shared content is stored once for all entities that have it. Nil if it cannot be stored: other
+    /// content has a digest that begins alike, which only happens by intent, or it was digested under the secret of an
     /// earlier database.
     ///
-    /// - Parameter isShared: whatever its length.
+    /// - Parameter isShared: true to share content of any length.
     func storeContent(
         _ content: ContentReference, blocks: BlockDigests?, isShared: Bool = false
     ) throws(SQLiteFailure) -> (id: Int64?, digest: StoredDigest)? {
@@ -118,7 +118,7 @@ extension EntityDatabase {
                 try deleteContentRow(found, isDamaged: true)
                 return try storeContent(content, blocks: blocks, isShared: true)
             }
-            // It is written again for all that have it.
+            // The content is written again for all entities that have it.
             try move(found.id, to: place, content)
             effects.lost.append(lost)
         }
@@ -183,7 +183,7 @@ extension EntityDatabase {
 /// The segments as the writing thread uses them, and which content belongs there.
 struct ContentSegments {
     let writer: SegmentWriter
-    /// Content up to this length lies in its row.
+    /// Content up to this length is stored in its row.
     let rowLimit: Int
     /// The length at which another segment is begun.
     let limit: Int64

@@ -62,7 +62,7 @@ extension EntityDatabase {
         return slice
     }
 
-    /// Where eviction was, in a database whose last row is `newest`.
+    /// The position of eviction in a database whose last row is `newest`.
     static func cursor(_ connection: Connection, newest: Int64) throws(SQLiteFailure) -> EvictionCursor {
         let border = try connection.integer("SELECT value FROM state WHERE name = 'probationID'")
         let hand = try connection.integer("SELECT value FROM state WHERE name = 'evictionID'")
@@ -99,7 +99,7 @@ extension EntityDatabase {
         try removeMark.run()
     }
 
-    /// Removes the marks of keys under which nothing is stored.
+    /// Removes the marks of keys that have no stored entities.
     func removeUselessMarks() throws(SQLiteFailure) {
         try connection.execute(
             """

@@ -9,11 +9,11 @@ extension ContentKey {
         var isLost = false
     }
 
-    /// The key of a database, which gets one if it has none, or one that is damaged.
+    /// The key of a database. A database without a key, or with a damaged key, gets a new one.
     ///
     /// - Parameters:
     ///   - lastContent: the last row of content.
-    ///   - secret: for a database without a key, where there is one already.
+    ///   - secret: the secret for a database without a key, if there is a secret already.
     static func find(
         in connection: Connection, lastContent: Int64, secret: ContentSecret?
     ) throws(SQLiteFailure) -> Finding {

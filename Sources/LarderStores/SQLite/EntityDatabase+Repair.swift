@@ -3,7 +3,7 @@
 /// Finding and removing rows that Larder cannot have written.
 extension EntityDatabase {
     /// Rows with numbers that this store never writes. Some numbers are used before the row itself is read: a flipped
-    /// bit must not cause everything to be evicted to make room.
+    /// bit must not cause the eviction of all entities.
     struct ImpossibleRows {
         var entities: [Int64] = []
         var contents: [Int64] = []

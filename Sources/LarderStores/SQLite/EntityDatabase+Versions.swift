@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Rows of superseded entities. They keep their numbers and labels, and nobody is answered from them: they have a table
-/// of their own, which only `EntityReader.versions` reads.
+/// Rows of superseded entities. They keep their numbers and labels, and never answer a request: they have a separate
+/// table, which only `EntityReader.versions` reads.
 extension EntityDatabase {
     /// Keeps the entity of a row as a version, in place of the row.
     func makeVersion(of id: Int64, keyHash: UInt64) throws(SQLiteFailure) {
@@ -55,7 +55,7 @@ extension EntityDatabase {
         return true
     }
 
-    /// Removes the oldest versions to make room. Returns their number.
+    /// Removes the oldest versions to free space. Returns their number.
     func evictVersions(atMost limit: Int) throws(SQLiteFailure) -> Int {
         guard mayHaveVersions else { return 0 }
         versions.oldest.bind(1, Int64(limit))

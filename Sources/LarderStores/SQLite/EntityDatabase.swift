@@ -17,7 +17,7 @@ final class EntityDatabase {
         var stored: [SegmentPlace] = []
         /// Content in segments that lost its row.
         var freed: [SegmentPlace] = []
-        /// The same, where the row was damaged: there may be something else.
+        /// Content in segments that lost a damaged row: its place may contain something else.
         var lost: [SegmentPlace] = []
         /// Content in files that lost its row.
         var freedFiles: Set<StoredDigest> = []
@@ -46,7 +46,7 @@ final class EntityDatabase {
     let versions: VersionStatements
     /// True if the secret was lost that content had been stored under.
     let hasLostKey: Bool
-    /// True if there may be superseded entities; without any, nothing is done about them.
+    /// True if there may be superseded entities; without any, the code for them is skipped.
     var mayHaveVersions: Bool
 
     private let begin, commit, rollback: Statement
@@ -56,14 +56,14 @@ final class EntityDatabase {
     let setState, deleteState: Statement
 
     /// - Parameters:
-    ///   - secret: the one that a database gets that has none yet.
+    ///   - secret: the secret for a database that has none yet.
     ///   - segments: for content that is too long for its row.
     init(
         _ connection: Connection, secret: ContentSecret?, segments: ContentSegments? = nil
     ) throws(SQLiteFailure) {
         self.connection = connection
         self.segments = segments
-        // A number outside the range is damaged; `removeImpossibleRows` deals with it.
+        // A row number outside the range is damaged; `removeImpossibleRows` handles it.
         lastEntityID = max(try Self.lastRow(of: "entity", connection), try Self.lastRow(of: "version", connection))
         mayHaveVersions = try connection.integer("SELECT EXISTS (SELECT 1 FROM version)") != 0
         contents = try ContentStatements(connection)
@@ -168,7 +168,7 @@ final class EntityDatabase {
     /// - Parameter blocks: set if its content is a file.
     func insert(_ record: EntityRecord, for key: EntityKey, blocks: BlockDigests?) throws(SQLiteFailure) {
         guard let (content, digest) = try storeContent(record.content, blocks: blocks) else {
-            // The existing one is out of date all the same.
+            // The existing entity is out of date nevertheless.
             return try remove(key, variant: record.variant, because: .unusable)
         }
         let variantHash = hash(ofVariant: record.variant)

@@ -8,9 +8,9 @@ final class EntityReader {
         struct Row {
             var id: Int64
             var record: EntityRecord
-            /// Where its content is that was not read with the row.
+            /// The place of content that was not read with the row.
             var place: SegmentPlace?
-            /// Of versions only: when the content was first stored, and whether it was not superseded yet.
+            /// For versions only: when the content was first stored, and true if the entity is not superseded yet.
             var since: Timestamp?
             var isCurrent = true
         }
@@ -30,7 +30,7 @@ final class EntityReader {
 
     /// Bytes; a longer column is damaged, and is not read into memory.
     private static let longestRun = 4 << 20
-    /// Bytes; those of a file of half a terabyte.
+    /// Bytes; enough for the digests of a file of half a terabyte.
     private static let longestBlocks = 64 << 20
     private static let mostVersions = 4096
 
@@ -126,8 +126,8 @@ final class EntityReader {
         return found
     }
 
-    /// The entities of a key and those that they superseded, the latest first, without their content but for that of
-    /// one row.
+    /// The entities of a key and the entities that they superseded, the latest first. Only the entity of one row comes
+    /// with its content.
     func versions(of key: EntityKey, withContentOf row: Int64) throws(SQLiteFailure) -> Found {
         var found = Found()
         versions.bind(1, hash: key.hash)
@@ -214,8 +214,8 @@ final class EntityReader {
         found.rows.append(Found.Row(id: id, record: record, place: place))
     }
 
-    /// Reads the content of rows that lies in segments. Rows whose content was removed meanwhile are left out, and those
-    /// that the disk does not give: one bad sector concerns no other row.
+    /// Reads the content of rows that lies in segments. Omits rows whose content was removed meanwhile, and rows that
+    /// the disk cannot read: a bad sector affects no other row.
     private func readSegments(into found: inout Found) throws(SQLiteFailure) {
         guard found.rows.contains(where: { $0.place != nil }) else { return }
         var rows: [Found.Row] = []
@@ -277,8 +277,8 @@ final class EntityReader {
         return try content.step() && content.withBytes(0, { StoredDigest($0) }) == digest
     }
 
-    /// Examines up to `examine` rows after `row` and returns those that match, at most `limit`, and the last row that
-    /// was examined, nil at the end.
+    /// Examines up to `examine` rows after `row`. Returns the matching rows, at most `limit`, and the last row that was
+    /// examined, nil at the end.
     func list(
         after row: Int64, examine: Int, limit: Int, match: EntityMatch, index: KeyIndex
     ) throws(SQLiteFailure) -> (lines: [EntityListing], last: Int64?) {
@@ -329,7 +329,7 @@ final class EntityReader {
         while try statement.step(), body(statement.hash(0)) {}
     }
 
-    /// Calls `body` with the hash of every key, in no order, until it returns false; versions are under keys, too.
+    /// Calls `body` with the hash of every key, those of versions included, in no order, until it returns false.
     func forEachKeyHash(_ body: (UInt64) -> Bool) throws(SQLiteFailure) {
         let statement = try connection.prepare(
             """

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where eviction looks among rows that are numbered in the order of writing, and which part of them it looks at.
+/// The position of eviction among rows, which are numbered in the order of writing, and its current part of them.
 ///
 /// It is the policy of `EvictionQueue` for a store whose rows cannot be moved. The newest tenth of the rows is on
-/// probation. The border behind it moves on as rows are written, and a row it passes goes unless its key was used;
-/// then it is one of those that have proved themselves, round which a hand goes that does the same. Rows that come
-/// back soon after they were evicted from probation are marked as used when they are written.
+/// probation. The border behind them moves on as rows are written, and evicts each row it passes unless the row's key
+/// was used. The rows behind the border are proven; a hand goes round them and does likewise. Rows that come back soon
+/// after their eviction from probation are marked as used when they are written.
 struct EvictionCursor: Equatable {
     /// Rows beyond this one are on probation.
     var border: Int64 = 0

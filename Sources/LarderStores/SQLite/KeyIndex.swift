@@ -77,9 +77,9 @@ final class KeyIndex: Sendable {
     private func shard(_ hash: UInt64) -> Monitor<HashTable> { shards[Int(hash >> 58)] }
 }
 
-/// A set of 64-bit hashes, each with one bit of its own, in eight bytes per place.
+/// A set of 64-bit hashes, each with a mark of one bit, in eight bytes per place.
 ///
-/// The lowest bit of a hash is given up for the mark, so that two hashes that differ in nothing else are one.
+/// The mark replaces the lowest bit of a hash, so hashes that differ only in that bit count as one.
 struct HashTable {
     /// Open addressing with linear probing; 0 is an empty place.
     private var places: [UInt64] = []
@@ -103,7 +103,7 @@ struct HashTable {
     mutating func remove(_ hash: UInt64) {
         guard var hole = find(Self.name(hash)) else { return }
         count -= 1
-        // Close the gap: whatever would no longer be found from its home moves into it.
+        // Close the gap: move each hash into it that would no longer be found from its home.
         let mask = places.count - 1
         var next = (hole + 1) & mask
         while places[next] != 0 {

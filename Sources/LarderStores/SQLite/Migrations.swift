@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A step of the schema, applied once, in order, each in a transaction of its own.
+/// A step of the schema. Each step is applied once, in order, in its own transaction.
 struct Migration {
     let name: String
     let sql: String
@@ -103,20 +103,19 @@ struct Migration {
 
 /// The meaning of the schema.
 ///
-/// - `entity`: a stored entity. Rows are only ever appended, so `id` is the order of writing and names a version;
-///   a newer entity of the same key and variant is a new row. `keyHash` and `variantHash` find it, `key` and
-///   `variant` say whether it is the one that was meant. Times are nanoseconds since the epoch. `content` is null
-///   if there is none. `seal` guards everything in the row and the digest of the content against damage, except
-///   `history`, how many versions are kept beside it (-1 where it becomes none itself), and `since`, when equal content
-///   was first stored, if that was earlier.
+/// - `entity`: a stored entity. Rows are only ever appended, so `id` is the order of writing and names a version; a
+///   newer entity of the same key and variant is a new row. `keyHash` and `variantHash` find it, `key` and `variant`
+///   confirm that it is the requested entity. Times are nanoseconds since the epoch. `content` is null if there is
+///   none. `seal` guards everything in the row and the digest of the content against damage, except `history`, how many
+///   versions are kept beside it (-1 if it becomes none itself), and `since`, when equal content was first stored, if
+///   that was earlier.
 /// - `version`: an entity that was superseded, with the number, the labels and the seal that it had.
 /// - `content`: the content of entities. Long content is shared by the entities that have it: `digestHash`, where its
-///   digest begins, finds it, and `users` counts them. Short content belongs to one, and has its `id` there instead. Either
-///   `octets`, or `segment` and `place`, the number of a file in `segments/` and the offset in it, or, for a file named
-///   by its digest, `blocks`: the digests of its parts of 256 KiB. `digest` is `BlockDigests.address`. Digests
-///   are of 16 bytes, made with the secret in `contentKey`, or, stored by earlier versions, SHA-256: both the digest
-///   and its blocks'. Even earlier versions used the SHA-256 of all bytes for files, too, which makes no difference to
-///   readers.
+///   digest begins, finds it, and `users` counts them. Short content belongs to one, and has its `id` there instead.
+///   Either `octets`, or `segment` and `place`, the number of a file in `segments/` and the offset in it, or, for a
+///   file named by its digest, `blocks`: the digests of its parts of 256 KiB. `digest` is `BlockDigests.address`.
+///   Digests are of 16 bytes, made with the secret in `contentKey`, or, stored by earlier versions, SHA-256: both the
+///   digest and its blocks'. Even earlier versions used the SHA-256 of all bytes for files; readers need not know.
 /// - `contentKey`: one row. `secret` is a `ContentSecret`; content in rows up to `since` was stored under another one,
 ///   which was lost; `seal` guards both.
 /// - `label`: by which entities are found together, by hash: the URL of entities in partitions, and groups. A row

@@ -34,7 +34,7 @@ struct SQLiteFailure: Error, Sendable {
     static func corrupt(_ message: String) -> SQLiteFailure { SQLiteFailure(code: SQLITE_CORRUPT, message: message) }
     static func missing(_ message: String) -> SQLiteFailure { SQLiteFailure(code: SQLITE_CANTOPEN, message: message) }
 
-    /// In the place of an extended code: the failure is that of a file beside the database.
+    /// Replaces an extended code for the failure of a file beside the database.
     private static let ofFile: Int32 = 0xff
 
     /// A failure to write content that rows refer to.

@@ -37,10 +37,10 @@ extension EntityWriter {
         /// Bytes in memory that are counted against the limit of the queue.
         var held = 0
 
-        /// From now on nothing is stored, and what was appended can be read. Returns the operation that waited for it.
+        /// Stops storing; appended content can still be read. Returns the operation that waited for the content.
         mutating func withhold(_ reason: EntityWriterState.AbandonReason) -> Operation? {
             switch phase {
-            // A file that is being completed is stored unless it fails, whatever its owner does.
+            // A file that is being completed is stored unless it fails, even if its owner aborts.
             case .spooling where operation != nil && reason == .aborted: return nil
             case .gathering, .spooling:
                 phase = .withheld(reason)

@@ -129,7 +129,7 @@ package final class EntityWriter: ContentReader {
         }
     }
 
-    /// The new content cannot be stored; the old is out of date all the same.
+    /// The new content cannot be stored; the old content is out of date nevertheless.
     private func drop(_ record: EntityRecord, because reason: EntityWriterState.AbandonReason) -> Bool {
         guard reason != .aborted, reason != .wrongLength else { return false }
         core.emit(.writeDropped(url: key.url, reason: "\(reason)"))
@@ -141,8 +141,8 @@ package final class EntityWriter: ContentReader {
     /// Cancels the write; the previously stored entity stays.
     package func abort() { abandon(.aborted) }
 
-    /// Stops because the store is too slow. `finish` then removes the entity that was to be replaced: it is out of date
-    /// all the same.
+    /// Stops because the store is too slow. `finish` then removes the entity that was to be replaced, because it is out
+    /// of date.
     package func giveUp() { abandon(.queueFull) }
 
     private func finishInline(_ record: EntityRecord, _ chunk: ContentChunk?, held: Int) -> Bool {
@@ -188,7 +188,7 @@ package final class EntityWriter: ContentReader {
         let (operation, held, written): (Operation?, Int, Int64) = lock.withLock { state in
             switch state.phase {
             case .abandoned: return (nil, 0, 0)
-            // A file that is being completed is stored unless it fails, whatever its owner does.
+            // A file that is being completed is stored unless it fails, even if its owner aborts.
             case .finished where reason == .aborted: return (nil, 0, 0)
             case .spooling where state.operation != nil && reason == .aborted: return (nil, 0, 0)
             case .gathering, .spooling, .finished, .withheld: break

@@ -11,7 +11,7 @@ extension StoreWriter {
         do {
             try createFile()
         } catch {
-            // The content can be read all the same, and checked with its key.
+            // The content can still be read, and checked with its key.
             if core.key == nil { core.use(ContentKey.stored(at: core.databasePath)) }
             throw error
         }
@@ -52,7 +52,7 @@ extension StoreWriter {
         if let limit = settings.pageLimit { try connection.execute("PRAGMA max_page_count = \(limit)") }
         // Without a log there is nothing to write back first.
         if fileLength(core.databasePath + "-wal") == 0 { try checkLength(connection) }
-        // Content that is being written has been digested under the present secret: a new database gets the same.
+        // Content that is being written was digested under the present secret: a new database gets that secret.
         let opened = try EntityDatabase(
             connection, secret: core.key?.secret,
             segments: ContentSegments(
@@ -61,7 +61,7 @@ extension StoreWriter {
         core.use(opened.contentKey)
         if opened.hasLostKey { core.emit(.keyLost) }
         core.pins.replace(by: try opened.pinnedKeys())
-        // Others than those of an earlier process are known already.
+        // Only the removals of an earlier process are not known yet.
         if removals.isEmpty {
             removals = try opened.unfinishedRemovals()
             core.queue.resume(removals)
@@ -100,7 +100,7 @@ extension StoreWriter {
             // Pages only in the log are not missing; after a checkpoint of all of it, the length must be right.
             guard try connection.checkpoint(.passive) == 0 else { return }
         } catch  where !error.isDamage {
-            // The disk may be full, and reading continues all the same.
+            // The disk may be full; reading continues nevertheless.
             return
         }
         let pages = try connection.integer("PRAGMA page_count")
@@ -114,8 +114,8 @@ extension StoreWriter {
         throw .corrupt("its header says that it may only be read")
     }
 
-    /// SQLite gives the log the mode of the database: readers of one that could only be read have left an empty one that
-    /// cannot be written either.
+    /// SQLite gives the log the mode of the database: readers of a read-only database have left an empty log that
+    /// cannot be written.
     private func removeUselessLog() {
         let path = core.databasePath + "-wal"
         guard fileLength(path) == 0, access(path, F_OK) == 0, access(path, W_OK) != 0 else { return }
@@ -141,8 +141,8 @@ extension StoreWriter {
     /// The database, its log and the index of that.
     private static let databaseFiles = ["", "-wal", "-shm"].map { StoreDirectory.databaseName + $0 }
 
-    /// Detects that the database was deleted or replaced: writes to it would be lost. Or its log: whoever opens the
-    /// database then makes another, and reads nothing.
+    /// Detects that the database was deleted or replaced: writes to it would be lost. Also detects this of its log: the
+    /// next connection to the database then makes another log, and reads nothing.
     func checkIdentity() {
         guard let database else { return }
         guard identity == Directory.Identity(path: core.databasePath) else {
@@ -163,7 +163,7 @@ extension StoreWriter {
         replaceDatabase { putAside(reason: reason) }
     }
 
-    /// A reader found the database unusable. Its report may concern a new one that was not complete yet.
+    /// A reader found the database unusable. Its report may concern a new database that was not complete yet.
     func examine(_ failure: SQLiteFailure) {
         if failure.kind == .schema {
             do {
@@ -242,7 +242,7 @@ extension StoreWriter {
             for name in Self.databaseFiles.dropFirst() { directory.remove(name) }
             setAsideBytes = directory.length(of: target)
         } catch {
-            // Where nothing can be renamed nothing can be created either: opening fails again, and is retried later.
+            // If renaming fails, creating fails as well: opening fails again, and is retried later.
             return
         }
         core.emit(isKept ? .setAside(path: core.files.directory.path + "/" + target, reason: reason) : .databaseLost)

@@ -81,7 +81,7 @@ extension StoreWriter {
             // Everything may be marked; one round clears all marks, the next evicts.
             fruitless = slice.evicted > 0 ? 0 : fruitless + slice.examined
             guard slice.examined == 0 || fruitless > core.currentCounts.entries * 2 else { continue }
-            // Pinned entities grow with what origins send: where nothing else is left, they make room as well.
+            // Pinned entities grow with what origins send: if no others are left to evict, pinned ones are evicted.
             guard sparesPins, core.pins.count > 0 else { return false }
             sparesPins = false
             fruitless = 0

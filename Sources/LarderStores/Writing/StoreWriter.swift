@@ -53,8 +53,8 @@ final class StoreWriter {
         publish()
     }
 
-    /// Examines a database that was just opened, which takes time proportional to its size: until then nothing is
-    /// written, but it is read.
+    /// Examines a database that was just opened, in time proportional to its size. Until then the database is read, but
+    /// not written.
     func examine() {
         guard let database, !isExamined else { return }
         do {
@@ -199,7 +199,7 @@ final class StoreWriter {
         let files = batch.files
         for file in files { letGo(of: file) }
         settle(effects)
-        // Whether the write was done or not, the row decides whether the file stays.
+        // The row decides if the file stays, with or without the write.
         for file in files { removeIfOrphan(file.digest) }
         for case .command(.checkOrphan(let digest)) in batch.items { removeIfOrphan(digest) }
     }
@@ -234,7 +234,7 @@ final class StoreWriter {
         core.files.removeUnlessClaimed(digest)
     }
 
-    /// Processes a slice of the removals in progress, each of which gets its share, in one transaction.
+    /// Processes a slice of the removals in progress, with a share for each removal, in one transaction.
     private func continueRemovals() throws(SQLiteFailure) {
         guard let database, !removals.isEmpty else { return }
         let before = removals.map(\.cursor)
@@ -258,7 +258,7 @@ final class StoreWriter {
         }
         let reached = removals.prefix(slices.count)
         for (removal, slice) in zip(reached, slices) { core.queue.count(slice.removed, for: removal) }
-        // Those that were not reached come first the next time.
+        // Removals that were not reached come first the next time.
         removals = removals.dropFirst(slices.count) + zip(reached, slices).filter { $0.1.mayBeMore }.map(\.0)
         core.queue.end(zip(reached, slices).filter { !$0.1.mayBeMore }.map(\.0))
     }
@@ -351,7 +351,7 @@ final class StoreWriter {
         for case .command(.pin(let change)) in batch.items { change.end(isDone: false) }
         // Readers will detect it again.
         forgetDiscarded(in: batch)
-        // A checkpoint may make room; if that fails as well, nothing is lost.
+        // A checkpoint may free space; if it fails as well, no data is lost.
         if let database { try? checkpoint(database.connection, .truncate) }
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A circuit breaker: closed while requests succeed, open after too many failures in a row, and half open while a few
-/// requests, the probes, find out whether they succeed again. One answer closes it, whoever asked.
+/// requests, the probes, find out if requests succeed again. An answer to any request closes it.
 ///
 /// No request waits for a probe: others are held back at once. Instants are monotonic nanoseconds.
 struct Circuit: Equatable {
@@ -51,7 +51,7 @@ struct Circuit: Equatable {
     private var isForWantOfReach = false
     /// Requests that were sent before their time. If one is answered, the circuit closes; their failure is no news.
     private var early = ProbeTurns()
-    /// Likewise those that wait for their clients, who may take any time.
+    /// Requests that wait for content from their clients, which may take any time. They are handled as `early` ones.
     private var uploads = ProbeTurns()
 
     /// True if there is nothing to remember.
@@ -121,7 +121,7 @@ struct Circuit: Equatable {
 
     private static func next(_ openings: Int) -> Int { min(openings + 1, 30) }
 
-    /// A request failed. Failures of the same `subject` are uncertain and count once in a row; others count each.
+    /// Records a failed request. Failures with one `subject` are uncertain and count once in a row; others each.
     mutating func failed(subject: Int?, probe: Int?, now: Int64, limits: BreakerLimits) -> Change? {
         switch state {
         case .closed(var run):
@@ -166,7 +166,7 @@ struct Circuit: Equatable {
         return isClosed ? nil : .closed
     }
 
-    /// A connection to the origin stands for a probe, which may still get no answer.
+    /// Records that the connection for a probe is established. The probe may still get no answer.
     mutating func connected(probe: Int?, now: Int64, limits: BreakerLimits) {
         guard isForWantOfReach, case .halfOpen(var probes, let openings) = state, probes.contains(probe) else { return }
         probes.reached(until: now + Self.hurry * limits.longest)

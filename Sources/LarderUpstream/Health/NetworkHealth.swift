@@ -2,11 +2,11 @@
 
 import LarderIO
 
-/// Whether any origin elsewhere can be reached from this machine. Hosts are digests, instants monotonic nanoseconds.
+/// The reachability of origins elsewhere from this machine. Hosts are digests, instants monotonic nanoseconds.
 struct NetworkHealth {
     private var circuit = Circuit()
-    /// Hosts that have answered, each with turns of its own while none can be reached. All others share those of the
-    /// circuit: a client can name as many as it likes.
+    /// Hosts that have answered. While no host can be reached, each known host has separate probes. All other hosts
+    /// share the circuit's probes, because a client can name any number of hosts.
     private var known: [Int: Known] = [:]
 
     private struct Known {

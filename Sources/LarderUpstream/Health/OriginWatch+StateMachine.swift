@@ -8,11 +8,11 @@ import LarderHTTP
 struct OriginHealth {
     /// The requests that are asked to wait.
     enum Scope: Hashable {
-        /// All: the origin as a whole is unavailable (503).
+        /// All requests: the origin as a whole is unavailable (503).
         case origin
-        /// Those with the same credentials: their quota is used up, not that of others (429).
+        /// Requests with the same credentials: their quota is used up, other quotas are not (429).
         case credentials(Int)
-        /// Those for the same resource with the same credentials: one resource speaks for itself only.
+        /// Requests for the same resource with the same credentials: one resource says nothing about others.
         case resource(Int)
 
         /// How many requests it is about, as a rank.
@@ -38,7 +38,7 @@ struct OriginHealth {
         var belongsToService: Bool
         /// True if the origin is asked in any case: its client asks for that, or it changes something.
         var bypassesBackoff: Bool
-        /// Where its client is.
+        /// The network location of the client, as a digest.
         var client: Int
         /// True if the client has yet to send content of it.
         var lacksContent: Bool
@@ -56,7 +56,7 @@ struct OriginHealth {
             self.lacksContent = lacksContent
         }
 
-        /// The request as one that asks an origin which is otherwise left alone.
+        /// The properties of the request that decide if it may be a probe.
         var asker: ProbeTurns.Asker {
             ProbeTurns.Asker(
                 place: place, client: client, bypassesBackoff: bypassesBackoff, lacksContent: lacksContent)
@@ -187,7 +187,7 @@ struct OriginHealth {
     private mutating func pause(_ scope: Scope, _ until: Int64, _ status: Status) {
         pauses[scope] = Pause(until: max(until, pauses[scope]?.until ?? 0), status: status)
         guard pauses.count > Self.pauseLimit else { return }
-        // Those of single resources first, which any client can make many of.
+        // Pauses of single resources are discarded first: any client can cause many of them.
         let soonest = pauses.min { ($0.key.breadth, $0.value.until) < ($1.key.breadth, $1.value.until) }
         if let soonest { pauses[soonest.key] = nil }
     }

@@ -225,7 +225,7 @@ package final class OriginWatch: Sendable {
         if changed == .closed { notify(.networkBack) }
     }
 
-    /// A connection to the origin of a request stands: the network works, whatever becomes of the request.
+    /// Records that the connection for `request` is established: the network works, even if the request fails.
     package func connected(_ request: UpstreamRequest, ticket: Ticket, limits: BreakerLimits, now: Int64) {
         networkAnswered(request.origin, now: now)
         guard ticket.probe != nil else { return }
@@ -253,7 +253,7 @@ package final class OriginWatch: Sendable {
 
     // MARK: The table
 
-    /// Forgets what is known under other TLS settings of services than `present`: nobody asks under them any more.
+    /// Discards the state of services' TLS settings that are not in `present`: no request uses those settings any more.
     package func forget(allBut present: Set<UpstreamTLS>) {
         for shard in shards where hasTrouble {
             shard.withLock { healths in
@@ -335,7 +335,7 @@ package struct OriginReport: Sendable, Equatable {
 extension OriginHealth.Ask {
     init(_ request: UpstreamRequest) {
         var hasher = Hasher()
-        // Quotas are those of users.
+        // Quotas apply per user, so the digest covers all credentials.
         for name in Credentials.all(in: request.head.fields) {
             hasher.combine(name.canonical)
             request.head.fields.forEach(name) { hasher.combine(bytes: $0) }

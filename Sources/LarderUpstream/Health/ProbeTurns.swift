@@ -11,7 +11,7 @@ struct ProbeTurns: Equatable {
     struct Asker: Equatable {
         /// The URL.
         var place = 0
-        /// Where the client is; 0 for Larder itself, which has one turn in an interval.
+        /// The network location of the client; 0 for Larder, which has one probe in an interval.
         var client = 0
         /// True if the request is sent before its time if possible.
         var bypassesBackoff = false
@@ -51,7 +51,7 @@ struct ProbeTurns: Equatable {
 
     func contains(_ number: Int?) -> Bool { turns.contains { $0.number == number } }
 
-    /// Until when a request waits; nil for one that may have a turn.
+    /// The instant until which a request waits; nil if the request may be a probe now.
     func heldUntil(_ asker: Asker, now: Int64) -> Int64? {
         guard now < until, let last = turns.last else { return nil }
         let isNew = !turns.contains { $0.asker.client == asker.client }
