@@ -20,7 +20,7 @@ public final class SingleFlight: Sendable {
     ///
     /// Cancelling it ends only this caller's wait; when all callers have cancelled, so is the shared request.
     public func request(_ make: @escaping @Sendable () -> Request) -> Request {
-        // Prepared without side effects first, so that of two threads only one has `make` called.
+        // Prepare the request first, without side effects: if two threads arrive at once, only one `make` is called.
         let own = Request.prepare(using: DeferredDelegate(make))
         let shared = flight.withLock { flight -> Request in
             if let running = flight, running.seats > 0, running.request.state != .completed {
@@ -95,14 +95,14 @@ private final class DeferredDelegate: RequestDelegate {
 
 /// The credential of requests, and how to get a new one when an origin refuses it.
 ///
-/// However many requests are refused at once, one refresh is made; each refused request is repeated once with the new
-/// credential. A request that was made with an older credential than the current one is repeated without another
-/// refresh. For a second after a refresh that failed, and for a second after a refresh whose credential is refused, the
-/// origin's refusal is the response.
+/// When an origin refuses several requests at once, one refresh is made, and each refused request is repeated once with
+/// the new credential. A request that was made with an older credential than the current one is repeated without
+/// another refresh. For a second after a failed refresh, and for a second after a refresh whose credential is refused,
+/// the response is the origin's refusal.
 public final class TokenRefresh: Sendable {
     private struct Status {
         var token: String?
-        /// How many tokens there have been.
+        /// The number of tokens so far.
         var generation: UInt64 = 0
         /// When the last token came, and when the last request for one failed.
         var renewedAt: Timestamp?
@@ -166,7 +166,7 @@ public final class TokenRefresh: Sendable {
         })
     }
 
-    /// - Parameter generation: that of the token with which the request was made.
+    /// - Parameter generation: the generation of the token with which the request was made.
     private func next(
         after info: ResponseInfo, to request: Request, for resource: Resource, of generation: UInt64
     ) -> RequestChainAction {
@@ -186,15 +186,15 @@ public final class TokenRefresh: Sendable {
             })
     }
 
-    /// The request for a newer token than that of `generation`. It does nothing if there is one: a refresh may have ended
-    /// since the generation was compared.
+    /// The request for a token newer than the token of `generation`. It does nothing if a newer token exists: a refresh
+    /// may have ended since the generation was compared.
     private func refresh(_ resource: Resource, of generation: UInt64) -> Request {
         let service = resource.service
         if status.withLock({ $0.generation }) != generation {
             let nothing = AnyEntity(content: [UInt8]() as any Sendable, timestamp: service.clock.now)
             return resource.hardWiredRequest(returning: ResponseInfo(.success(nothing)))
         }
-        // Decorators treat the token request as one of its own, not as a part of the refused request.
+        // Decorators treat the token request as a separate request, not as a part of the refused request.
         let made = decorating.apart { RefreshUnderWay.$isMade.withValue(true) { makeRequest(service) } }
         return made.chained { info in
             let now = service.clock.now

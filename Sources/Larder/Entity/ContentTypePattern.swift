@@ -3,9 +3,9 @@ import LarderHTTP
 
 /// A pattern for media types, such as `text/*` or `application/*+json`.
 ///
-/// A star stands for one or more characters other than `/` and `+`. Type and subtype are compared as a whole and
-/// without case; parameters are ignored. A star does not match `text/event-stream`, whose content is read as it arrives
-/// and may be endless: only its own name does.
+/// A star matches one or more characters other than `/` and `+`. Type and subtype are compared as a whole and without
+/// case; parameters are ignored. A star does not match `text/event-stream`, whose content is read as it arrives and may
+/// be endless: only its full name does.
 public struct ContentTypePattern: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
     /// The pattern as written.
     public let text: String
@@ -16,7 +16,7 @@ public struct ContentTypePattern: Sendable, Hashable, ExpressibleByStringLiteral
 
     public var description: String { text }
 
-    /// True if a `Content-Type` value is of a type the pattern stands for.
+    /// True if the type of a `Content-Type` value matches the pattern.
     public func matches(_ contentType: String) -> Bool {
         guard let essence = MediaType(lenient: contentType)?.essence else { return false }
         if essence == "text/event-stream" { return text.lowercased() == essence }

@@ -5,11 +5,11 @@ import LarderRules
 /// Content with its metadata: the data of a resource, the result of a request, and the input and output of each stage
 /// of a pipeline.
 ///
-/// Content starts as bytes (`[UInt8]`) and becomes whatever the transformers make of it.
+/// Content starts as bytes (`[UInt8]`); transformers may replace it with content of any type.
 public struct Entity<Content: Sendable>: Sendable {
     /// The content as the origin sent it, or as transformers changed it.
     public var content: Content
-    /// The response's fields, without those that describe the transfer.
+    /// The response's fields, without the fields that describe the transfer.
     public var fields: Fields
     /// The status of the response; 200 for local content.
     public var status: Status
@@ -19,8 +19,8 @@ public struct Entity<Content: Sendable>: Sendable {
     public var requestTime: Timestamp?
     /// When the response arrived; nil for local content.
     public var responseTime: Timestamp?
-    /// Whether the content was set by `overrideLocalData` rather than sent by the origin. Its validators are not the
-    /// origin's, so they are never sent.
+    /// True if `overrideLocalData` set the content. The content's validators are then not the origin's, so they are
+    /// never sent.
     public internal(set) var isLocalOverride = false
     private var explicitCharset: String?
 
@@ -55,7 +55,7 @@ public struct Entity<Content: Sendable>: Sendable {
     /// The entity tag as received, quotes and weakness included.
     public var eTag: String? { fields[first: .eTag] }
 
-    /// The combined value of a field, whatever the case of `name`; nil when it is absent or `name` is not a field name.
+    /// The combined value of a field, regardless of case; nil when the field is absent or `name` is not a field name.
     public func field(_ name: String) -> String? { FieldName(name).flatMap { fields[$0] } }
 
     /// Marks the content as valid at an instant.
@@ -83,8 +83,8 @@ public struct Entity<Content: Sendable>: Sendable {
 public typealias AnyEntity = Entity<any Sendable>
 
 extension Entity {
-    /// The entity after a 304 for it: newer fields replace older ones, except those that describe the content itself,
-    /// and it is valid as of `now` (RFC 9111 §3.2, §4.3.4).
+    /// The entity after a 304 for it, valid as of `now` (RFC 9111 §3.2, §4.3.4). Newer fields replace older fields,
+    /// except fields that describe the content itself.
     func freshened(by head: ResponseHead, requestTime: Timestamp?, at now: Timestamp) -> Entity {
         var copy = self
         copy.fields = Freshening.merged(fields, with: head.fields)

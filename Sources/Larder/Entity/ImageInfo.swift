@@ -25,7 +25,7 @@ public struct ImageInfo: Sendable, Hashable, WireEncodable {
     /// The image as it came.
     public let octets: [UInt8]
 
-    /// Reads the head of an image; nil when `octets` are no image of a known format.
+    /// Reads the head of an image; nil when the bytes are not an image of a known format.
     public init?(_ octets: [UInt8]) {
         guard
             let found = ImageInfo.png(octets) ?? ImageInfo.gif(octets) ?? ImageInfo.jpeg(octets)

@@ -25,7 +25,7 @@ public enum JSONValue: Sendable, Hashable {
     public var string: String? { if case .string(let string) = self { string } else { nil } }
     /// The truth value, if this is one.
     public var bool: Bool? { if case .bool(let bool) = self { bool } else { nil } }
-    /// The number, if this is one that an `Int` can represent exactly.
+    /// The number, if an `Int` can represent it exactly.
     public var int: Int? { if case .number(let number) = self { Int(number.text) } else { nil } }
     /// The nearest `Double`, if this is a number.
     public var double: Double? { if case .number(let number) = self { Double(number.text) } else { nil } }
@@ -98,7 +98,7 @@ public struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
         }
     }
 
-    /// Equal when they have the same members, in whatever order.
+    /// Objects are equal when they have equal members, in any order.
     public static func == (a: JSONObject, b: JSONObject) -> Bool { a.values == b.values }
     public func hash(into hasher: inout Hasher) { hasher.combine(values) }
 }
@@ -130,13 +130,13 @@ extension JSONValue: CustomStringConvertible {
         return output
     }
 
-    /// The same; nil where arrays and objects are nested more deeply than `levels`.
+    /// The value in UTF-8; nil if arrays and objects are nested more deeply than `levels`.
     func octets(levels: Int) -> [UInt8]? {
         var output: [UInt8] = []
         return write(to: &output, levels: levels) ? output : nil
     }
 
-    /// False where it is nested more deeply.
+    /// Returns false if the value is nested more deeply than `levels`.
     private func write(to output: inout [UInt8], levels: Int) -> Bool {
         switch self {
         case .null: output += "null".utf8

@@ -13,7 +13,7 @@ public struct TextEncoding: Sendable, Hashable {
         self.systemName = systemName
     }
 
-    /// The encoding with that charset name, whatever its case, or nil when it is unknown.
+    /// The encoding with that charset name, regardless of case; nil when the name is unknown.
     public init?(named name: String) {
         let name = name.lowercased()
         // Only listed names reach the C library, which loads code for any name it knows.
@@ -35,7 +35,7 @@ public struct TextEncoding: Sendable, Hashable {
         systemName == "UTF-8" ? Array(text.utf8) : TextEncoding.convert(Array(text.utf8), from: "UTF-8", to: systemName)
     }
 
-    /// The text that `octets` encode, or nil when they are malformed.
+    /// The text that the bytes encode, or nil when they are malformed.
     public func decode(_ octets: [UInt8]) -> String? {
         if systemName == "UTF-8" { return String(validating: octets, as: UTF8.self) }
         return TextEncoding.convert(octets, from: decodingName(for: octets), to: "UTF-8").flatMap {
@@ -43,7 +43,7 @@ public struct TextEncoding: Sendable, Hashable {
         }
     }
 
-    /// Without a byte order mark UTF-16 and UTF-32 are big-endian (RFC 2781 §4.3), whatever the machine is.
+    /// Without a byte order mark, UTF-16 and UTF-32 are big-endian (RFC 2781 §4.3) on every machine.
     private func decodingName(for octets: [UInt8]) -> String {
         switch systemName {
         case "UTF-16" where !octets.starts(with: [0xFE, 0xFF]) && !octets.starts(with: [0xFF, 0xFE]): "UTF-16BE"

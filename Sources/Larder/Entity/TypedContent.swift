@@ -5,7 +5,7 @@ import FoundationEssentials
 ///
 /// Extend it with accessors for your own models.
 public protocol TypedContentAccessors {
-    /// Where the accessors take their content from.
+    /// The entity whose content the accessors read.
     var entityForTypedContent: AnyEntity? { get }
 }
 

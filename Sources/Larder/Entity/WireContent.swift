@@ -61,7 +61,7 @@ public struct ContentNotEncodable: Error, Sendable, CustomStringConvertible {
 }
 
 extension Entity {
-    /// This entity as clients get it: its content as bytes, its fields without those that described the origin's
+    /// This entity as clients receive it: content as bytes, and fields without the fields that described the origin's
     /// bytes (length, codings, validators, digests).
     public func encodedForWire() throws -> Entity<[UInt8]> {
         // An array is encodable in its own right where it has bytes.

@@ -157,8 +157,8 @@ package struct EvictionQueue<Entry> {
         }
     }
 
-    /// The entry to evict next of those that are known to get no content; nil if none of the oldest can be. One that was
-    /// used counts as blank from now on.
+    /// The next entry to evict among entries known to get no content; nil if the oldest of them cannot be evicted. A
+    /// used entry counts as blank from now on.
     package mutating func nextPassing(_ standing: (inout Entry) -> Standing) -> Int? {
         for _ in 0..<min(passing.count, EvictionQueue.passingSteps) {
             let place = passing.oldest
@@ -184,7 +184,7 @@ package struct EvictionQueue<Entry> {
         return nil
     }
 
-    /// How many entries are examined for one that can be evicted: with many in use, each new one would examine them all.
+    /// The number of entries examined per eviction. Without a limit, each new entry would examine all entries in use.
     private static var passingSteps: Int { 4 }
 
     /// One part in this many of all bytes is for entries on probation.

@@ -2,9 +2,9 @@
 
 /// The hashes of recently evicted entries, each with a trace of its entry.
 ///
-/// A place holds half of a hash and the number of its insertion; those that are too old count as forgotten and are
-/// overwritten. Two hashes may collide, once in many millions: the answer must decide no more than a preference, or the
-/// trace must tell.
+/// A place holds half of a hash and the number of its insertion. Places that are too old count as forgotten and are
+/// overwritten. Two hashes may collide, once in many millions. So the answer must decide no more than a preference, or
+/// the trace must identify the entry.
 struct GhostTable<Trace: BitwiseCopyable> {
     private struct Place {
         var tag: UInt32 = 0
@@ -40,7 +40,7 @@ struct GhostTable<Trace: BitwiseCopyable> {
         place(of: hash, among: span).map { places[$0].trace }
     }
 
-    /// The same; it is then forgotten.
+    /// Returns the trace of a hash, if the table remembers it, and forgets the hash.
     mutating func take(_ hash: UInt64, among span: Int) -> Trace? {
         guard let place = place(of: hash, among: span) else { return nil }
         places[place].number = 0

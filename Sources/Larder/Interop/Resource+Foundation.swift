@@ -26,7 +26,7 @@ extension Date {
 }
 
 extension TypedContentAccessors {
-    /// The same as `octets`, as `Data`.
+    /// The bytes of the content as `Data`.
     public var data: Data? { octets.map { Data($0) } }
 }
 

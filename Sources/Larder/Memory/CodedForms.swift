@@ -12,7 +12,7 @@ package final class CodedForms: Sendable {
     package struct Product: Sendable {
         package let chunks: [ContentChunk]
         package let length: Int
-        /// Of the bytes, in hexadecimal digits.
+        /// The digest of the bytes, in hexadecimal digits.
         package let digest: String
 
         package init(chunks: [ContentChunk], length: Int, digest: String) {
@@ -25,7 +25,7 @@ package final class CodedForms: Sendable {
     /// The result of an attempt to encode content.
     package enum Making: Sendable {
         case made(Product)
-        /// It cannot be encoded, or is not worth it; another attempt would end the same.
+        /// The content cannot be encoded, or is not worth encoding; another attempt would end in this way again.
         case impossible
         /// There was no capacity for the work.
         case busy
@@ -91,7 +91,7 @@ package final class CodedForms: Sendable {
                 }
             }
         }
-        // Where the first caller found no capacity, none of those that waited for it tries again.
+        // If the first caller found no capacity, the callers that waited for it do not try again.
         guard case .ready(let product, let form) = state.withLock({ $0.entries[coding] }) else { return nil }
         return form ?? keep(product, coding, of: variant)
     }

@@ -5,7 +5,7 @@ import LarderRules
 
 /// Response heads as bytes, written once when a response is stored and copied out for each hit.
 package enum PreparedHead {
-    /// The status line, `fields` without `Age` and those of framing and connection, the length, and `Via`.
+    /// The status line, `fields` without `Age`, framing and connection fields, the length, and `Via`.
     package static func make(status: Status, fields: Fields, length: Int64?, via: String) -> [UInt8] {
         var out: [UInt8] = []
         // Names and values with four bytes between them for each, status line, length and `Via`.
@@ -29,7 +29,7 @@ package enum PreparedHead {
         appendLineEnd(to: &out)
     }
 
-    /// Writes `fields` but those of this hop: framing, connection, and `Via`, which is written with ours.
+    /// Writes `fields` without the fields of this hop: framing, connection, and `Via`, which is written with ours.
     package static func append(_ fields: Fields, to out: inout [UInt8]) {
         fields.forEachLine { name, spelling, value in
             if let name, ofThisHop.contains(name) { return }

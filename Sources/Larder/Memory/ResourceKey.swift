@@ -10,9 +10,9 @@ package struct ResourceKey: Sendable {
     package private(set) var bytes: [UInt8] = []
     /// A hash of `bytes`, keyed anew in every process so that colliding URLs cannot be chosen.
     package private(set) var hash: UInt64 = 0
-    /// Where the URL starts in `bytes`.
+    /// The start of the URL in `bytes`.
     private var urlStart = 0
-    /// Where it ends: at the end, or where the mark of the content follows.
+    /// The end of the URL: the end of `bytes`, or the start of the content's mark.
     private var urlEnd = 0
 
     package init() { bytes.reserveCapacity(256) }
@@ -56,7 +56,7 @@ package struct ResourceKey: Sendable {
         }
     }
 
-    /// The same key in storage of its own size, for longer use.
+    /// A copy of the key in storage of its exact size, for longer use.
     package var compact: ResourceKey {
         var copy = self
         copy.bytes = bytes.withUnsafeBytes { Array($0) }
@@ -65,7 +65,7 @@ package struct ResourceKey: Sendable {
 
     /// The name of the partition.
     package var partitionName: String {
-        // Four bytes of the service before it, one that ends it behind it.
+        // Four bytes of the service precede the name; one byte terminates it.
         urlStart > 4 ? String(decoding: bytes[4..<urlStart - 1], as: UTF8.self) : ""
     }
 

@@ -3,13 +3,13 @@
 package import LarderHTTP
 package import LarderRules
 
-/// The last response to a Resource's request that was not kept: what explains, later, why nothing is.
+/// The last response to a Resource's request, if it was not stored. It explains later why no response is stored.
 package final class UnstoredResponse: Sendable {
     package let at: Timestamp
     package let status: Status
     /// The first condition that failed, or what else kept it out.
     package let reason: UnstoredReason
-    /// Of each of the response's fields that are told: its code, the length of its value, and that.
+    /// For each recorded field of the response: its code, the length of its value, and its value.
     private let told: [UInt8]
     private let findings: Storability.Findings
 
@@ -48,7 +48,7 @@ package final class UnstoredResponse: Sendable {
         return fields
     }
 
-    /// In one piece of memory of its own size: there may be thousands of them.
+    /// Uses one allocation of exact size, because there may be thousands of these objects.
     private static func telling(_ fields: Fields) -> [UInt8] {
         func forEachTold(_ body: (_ code: UInt8, _ value: Slice<UnsafeRawBufferPointer>) -> Void) {
             fields.forEachLine { name, _, value in

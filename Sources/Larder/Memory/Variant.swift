@@ -32,8 +32,8 @@ package final class Variant: Sendable {
     private let lazyHead = OnceReference<ContentChunk>()
 
     /// - Parameters:
-    ///   - content: of the response for clients.
-    ///   - forms: those of the same content under another head.
+    ///   - content: the content of the response for clients.
+    ///   - forms: the forms of this content under another head.
     package init(
         stored: StoredResponse, content: VariantContent, storedAt: Timestamp, via: String, fingerprint: UInt64 = 0,
         rendition: Rendition? = nil, forms: CodedForms? = nil, pace: StreamPace? = nil, isWritten: Bool = false
@@ -84,7 +84,7 @@ package final class Variant: Sendable {
     /// The same response under another policy: derived properties are computed again.
     package func under(_ policy: CachePolicy) -> Variant {
         var policy = policy
-        // The lifetime of an override was set with it.
+        // An override keeps the lifetime that was set with it.
         if isOverride { policy.expirationMode = .fallback }
         return with(stored.marked(stored.standing, policy: policy), via: via)
     }
@@ -177,8 +177,8 @@ package struct ContentSource: Sendable {
     }
 }
 
-/// Content in a store, open for reading, or still being written to it. A protocol, because stores know this target and
-/// it knows none of them.
+/// Content in a store, open for reading, or still being written to it. A protocol, because stores depend on this target
+/// and it does not depend on any store.
 package protocol ContentReader: Sendable {
     /// Up to `count` bytes from `offset` on; nil when they are missing or not the stored ones.
     func read(at offset: Int64, count: Int) async throws(StoreUnavailable) -> ContentChunk?

@@ -6,9 +6,9 @@ import Synchronization
 
 /// A load under way, as its Resource lists it.
 ///
-/// Its response is its first client's alone, and nothing here is made for others, until somebody else wants it too or
-/// its content outlasts its head: then it gets a `SharedLoad`, for good. As nobody joins a load that its Resource does
-/// not list any more, one that is still private when it leaves the list stays so.
+/// The response belongs to the first client alone, and nothing is prepared for others, until another client wants it or
+/// its content outlasts its head. The load then gets a `SharedLoad`, for good. A load that is still private when it
+/// leaves the list of its Resource stays private, because clients only join listed loads.
 package final class ActiveLoad: Sendable {
     /// Requests to a running load.
     package enum CancelReason: Sendable {
@@ -119,8 +119,8 @@ package final class ActiveLoad: Sendable {
         return true
     }
 
-    /// True if nobody reads or is about to, and nobody has been interested since that departure. Then nobody will read:
-    /// those who come now need a load of their own, and this one can be cancelled without their noticing.
+    /// True if no client reads or is about to, and no interest has appeared since that departure. Then no client will
+    /// read: new clients need a load of their own, and this load can be cancelled without any client noticing.
     package func closeIfAbandoned(since departure: Int) -> Bool {
         guard shared?.closeIfAbandoned(since: departure) == true else { return false }
         outdate()
@@ -129,16 +129,16 @@ package final class ActiveLoad: Sendable {
 
     // MARK: State
 
-    /// True if clients may join: not when the request is for its own client alone, the Resource was invalidated since, or
-    /// the load is being cancelled because nobody waits for it.
+    /// True if clients may join. False when the request is for its own client alone, the Resource was invalidated
+    /// since, or the load is being cancelled because no client waits for it.
     package var isJoinable: Bool { mayBeJoined && !isOutdated }
 
-    /// True if those who come now need another load: the Resource was invalidated since this one began, or it is being
+    /// True if new clients need another load: the Resource was invalidated since this load began, or this load is being
     /// cancelled.
     package var isOutdated: Bool { outdated.load(ordering: .acquiring) }
     func outdate() { outdated.store(true, ordering: .releasing) }
 
-    /// Those who come now need another load, and the response is void if it is of this group.
+    /// Makes new clients need another load, and voids the response if it belongs to `group`.
     func outdate(group: String) {
         voidGroups.storeIfNil(GroupNames()).insert(group)
         outdate()
@@ -175,7 +175,7 @@ package final class ActiveLoad: Sendable {
     /// The load as programs see it.
     package var forPrograms: ProgramLoad { seenByPrograms ?? programs.storeIfNil(ProgramLoad()) }
 
-    /// The same, if a program has looked at it.
+    /// The load as programs see it, if a program has looked at it.
     var seenByPrograms: ProgramLoad? { programs.load() }
 
     /// True if it becomes one of the loads that programs see: not if a program's own request is that already, nor if it

@@ -6,7 +6,7 @@ import Synchronization
 /// The changes of all Resources in memory, for one reader that distributes them.
 ///
 /// A change is appended under the lock of its Resource, so the changes of one Resource are in order. Without listeners
-/// nothing is appended, and a change costs one test of a flag. When the reader is slow, waiting changes are dropped:
+/// no change is appended, and a change costs one test of a flag. When the reader is slow, waiting changes are dropped:
 /// each change contains the whole state, so after a gap listeners read the Resources themselves.
 package final class ChangeFeed: Sendable {
     /// The changes that the reader has not taken yet.

@@ -42,11 +42,11 @@ extension Configuration {
         return recent(error).isRecent(at: now)
     }
 
-    /// Data as a stored response. In `override` mode, and for data that came from no origin, that has no fields:
-    /// `expirationTime` alone counts, from the data's timestamp, whatever age they had on arrival. In the other modes
-    /// the origin has a say (RFC 9111 §4.2), and so has that age.
+    /// Data as a stored response. In `override` mode, and for data that came from no origin, it has no fields: only
+    /// `expirationTime` counts, from the data's timestamp, and the age on arrival is ignored. In the other modes the
+    /// origin's fields count (RFC 9111 §4.2), and so does that age.
     private func stored(_ entity: AnyEntity) -> StoredResponse {
-        // An error that the pipeline has turned into data is data, and a part is all that was asked for.
+        // An error that the pipeline has turned into data counts as data, and a part is all that was requested.
         let status = entity.status.isError ? 200 : entity.status
         if expirationMode != .override, let responseTime = entity.responseTime {
             // A program is one user.

@@ -25,7 +25,7 @@ public struct Configuration: Sendable {
 
     /// The content that clients of the daemon get.
     public enum Serving: Sendable, Hashable {
-        /// The origin's bytes, whatever the pipeline makes of them.
+        /// The origin's bytes, without the pipeline's changes.
         case raw
         /// The output of a stage.
         case stage(PipelineStageKey)
@@ -33,7 +33,7 @@ public struct Configuration: Sendable {
         case final
     }
 
-    /// Where responses may be kept.
+    /// The caches that may store responses.
     public enum Caching: String, Sendable, Hashable {
         /// In memory, and in the caches of the stages.
         case perStage
@@ -50,9 +50,9 @@ public struct Configuration: Sendable {
 
     /// The effect on a resource when a request that may have changed it succeeds (RFC 9111 §4.4).
     ///
-    /// In a daemon, clients' writes have it, too. Of theirs, `override` takes the content of a PUT alone, data from
-    /// `override` and `promote` is up to date for as long as the configuration or the response says, and `wipe` leaves a
-    /// program the data that it has, as out of date.
+    /// In a daemon, clients' writes have this effect as well. For clients' writes, `override` uses the content of a PUT
+    /// only, data from `override` and `promote` is up to date for as long as the configuration or the response says,
+    /// and `wipe` leaves a program its data, as out of date.
     public struct AfterWrite: Sendable, Hashable {
         /// The effect on the resource itself.
         public enum Action: String, Sendable, Hashable {
@@ -86,20 +86,20 @@ public struct Configuration: Sendable {
     public enum Privacy: String, Sendable, Hashable {
         /// Anyone, within the rules for shared caches.
         case shared
-        /// Those with the same identity.
+        /// Clients with the same identity.
         case partitioned
         /// There is one user, who may see everything.
         case `private`
     }
 
-    /// Whether a load continues when no client waits for it any longer.
+    /// The fate of a load when no client waits for it any longer.
     public enum OnAbandon: Sendable, Hashable {
-        /// It is cancelled unless a client joins it within this time.
+        /// The load is cancelled unless a client joins it within this time.
         case cancel(after: Duration)
-        /// It goes on to its end.
+        /// The load continues to its end.
         case finish
 
-        /// After how long it is cancelled; nil for never.
+        /// The time after which the load is cancelled; nil for never.
         package var delay: Duration? {
             if case .cancel(let delay) = self { delay } else { nil }
         }
@@ -135,7 +135,7 @@ public struct Configuration: Sendable {
     public var progressReportingInterval: Duration = .milliseconds(50)
     /// The content that clients of the daemon get.
     public var serving: Serving = .final
-    /// Where responses may be kept.
+    /// The caches that may store responses.
     public var caching: Caching = .perStage
     /// The effect when a request that may have changed the resource succeeds. Unless this is set, a daemon declares the
     /// resource out of date after the writes of its clients, and `Resource.request` changes nothing.
@@ -185,7 +185,7 @@ public struct Configuration: Sendable {
     package var changeRule: ChangeRule?
     /// Which stored responses the daemon validates before anyone asks for them.
     package var refreshAhead = RefreshAhead.off
-    /// Whether the daemon continues a load that no client waits for.
+    /// The fate of a daemon's load when no client waits for it any longer.
     public var onAbandon: OnAbandon = .cancel(after: .milliseconds(50))
 
     /// A value added by the layer that serves resources; the model does not use it.

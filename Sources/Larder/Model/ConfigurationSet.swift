@@ -38,7 +38,7 @@ package struct ConfigurationEntry: Sendable {
     /// entries that name them.
     private static let known: Set<Method> = [.options, .get, .head, .post, .put, .patch, .delete]
 
-    /// True if it applies whatever is asked for.
+    /// True if the entry applies to every request.
     fileprivate var isUnconditional: Bool { methods == nil && matches == nil }
 
     package func applies(to method: Method) -> Bool {

@@ -36,20 +36,20 @@ struct Declaration: Sendable {
 }
 
 extension Service {
-    /// Collects the entries that `declare` adds to this service, in place of those of the last time.
+    /// Collects the entries that `declare` adds to this service, in place of the entries of the last collection.
     package func collect(from declare: (Service) -> Void) {
         declaration.withLock { $0.begin() }
         declare(self)
         declaration.withLock { $0.end() }
     }
 
-    /// The entries that were collected the last time, and those that the program has added besides.
+    /// The entries of the last collection, and the entries that the program has added besides.
     package var declaredEntries: [ConfigurationEntry] { declaration.withLock { $0.entries } }
 
-    /// Lets go of what was collected: nothing is declared any more.
+    /// Discards the collected entries: the service declares no configuration any more.
     package func forgetDeclaration() { declaration.withLock { $0.forget() } }
 
-    /// Lets go of the configuration: the service is no part of the daemon's any more.
+    /// Discards the configuration: the service is no longer part of the daemon's.
     package func forgetConfiguration() {
         forgetDeclaration()
         if !configurationSet.entries.isEmpty { replaceConfiguration(with: []) }

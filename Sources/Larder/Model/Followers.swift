@@ -14,7 +14,7 @@ final class Followers: Sendable {
         state.withLock { state in
             state.count += 1
             guard state.count >= state.threshold else { return false }
-            // Nobody else does meanwhile.
+            // No other caller gets true until `looked` is called.
             state.threshold = .max
             return true
         }

@@ -25,8 +25,8 @@ final class HostedLoadDelegate: WaitingDelegate {
         self.onlyIfNeeded = onlyIfNeeded
     }
 
-    /// Names the load in the state of the Resource that adopts it, before it starts: its outcome then reaches the state
-    /// as that of a client's load does.
+    /// Names the load in the state of the Resource that adopts it, before it starts. The load's outcome then reaches
+    /// the state like the outcome of a client's load.
     func setID(_ id: LoadID?, of adopter: Resource) {
         if adopter === resource { status.withLock { $0.id = $0.id ?? id } }
     }

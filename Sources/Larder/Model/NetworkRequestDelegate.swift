@@ -56,7 +56,7 @@ final class NetworkRequestDelegate: RequestDelegate {
         let isSameMethod = request.method == method
         let final = isSameMethod ? own : resource.configuration(for: request.method)
         let isBasis = basis.map { NetworkRequestDelegate.hasValidators(of: $0.entity, request.fields) } ?? false
-        // Of another method they would be a condition for its effect (RFC 9110 §13.1.2).
+        // On a request with another method, validators would be a condition for its effect (RFC 9110 §13.1.2).
         if isBasis, !isSameMethod { request.removeConditions() }
         // A mutator has taken a part away: with the rest, a 304 would confirm nothing that is known here.
         if let basis, !isBasis { NetworkRequestDelegate.removeValidators(of: basis.entity, from: &request.fields) }

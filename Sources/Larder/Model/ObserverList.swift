@@ -14,7 +14,7 @@ public protocol ResourceObserver: Sendable {
     /// owner and has been deallocated.
     func stoppedObserving(_ resource: Resource)
 
-    /// Identifies equal observers; nil for one that equals no other. Objects equal themselves by default.
+    /// Identifies equal observers; nil for an observer that equals no other. Objects equal themselves by default.
     var observerIdentity: ObserverIdentity? { get }
 }
 
@@ -56,10 +56,10 @@ struct ClosureObserver: ResourceObserver {
 protocol PostingObserver: ResourceObserver {
     /// Raised when it is removed: calls on their way are not made any more.
     var hasEnded: Flag { get }
-    /// The object that gets the calls, which keeps the observation if it is its own owner; nil for a function, and for
-    /// one that has been deallocated.
+    /// The object that receives the calls, which keeps the observation if it is its own owner. Nil for a function, and
+    /// for an object that has been deallocated.
     var target: (any Sendable & AnyObject)? { get }
-    /// True if there is or was one.
+    /// True if there is or was a target.
     var hasTarget: Bool { get }
 }
 
@@ -81,8 +81,8 @@ struct ObserverList: Sendable {
 
     /// An observer, with a strong reference to its object while it has another owner, and a weak one while it owns itself.
     ///
-    /// Its properties load references that may be the last: those that are loaded with the lock held are to be kept until
-    /// after it.
+    /// Its properties load references that may be the last references. The caller must keep references loaded with the
+    /// lock held until the lock is released.
     struct Held: Sendable {
         /// One that is no object itself: a function, or what forwards to the target of a `PostingObserver`.
         private let value: (any ResourceObserver)?
@@ -123,13 +123,13 @@ struct ObserverList: Sendable {
         fileprivate let id: ObjectIdentifier
         fileprivate let reference: WeakReference
 
-        /// Not to be asked with a lock held: the owner may be deallocated by it.
+        /// Must not be read with the lock held, because reading may deallocate the owner.
         var isAlive: Bool { reference.isAlive }
     }
 
     /// The outcome of `add`.
     struct Added {
-        /// The identifier of a new observer; nil for one that was there.
+        /// The identifier of a new observer; nil for an observer that was there before.
         var id: ID?
         /// To be released after the lock.
         fileprivate var kept: [any Sendable] = []
@@ -194,7 +194,7 @@ struct ObserverList: Sendable {
 
     private mutating func add(_ owner: Owner, at position: Int, isHeld: Bool) {
         guard var entry = entries[position] else { return }
-        // The same owner, or a deallocated one that had its address.
+        // The owner itself, or a deallocated owner that had its address.
         entry.owners.removeAll { $0.id == owner.id }
         entry.owners.append(owner)
         owned[owner.id, default: []].insert(entry.id)
@@ -203,7 +203,7 @@ struct ObserverList: Sendable {
         entries[position] = entry
     }
 
-    /// Removes one observer whatever its owners; returns it if it was there.
+    /// Removes one observer with all its owners; returns the observer if it was there.
     mutating func remove(_ id: ID) -> Held? {
         guard let position = positions.removeValue(forKey: id), let entry = entries[position] else { return nil }
         entries[position] = nil
@@ -226,7 +226,7 @@ struct ObserverList: Sendable {
     /// The owners of all observers.
     var owners: [Owner] { entries.flatMap { $0?.owners ?? [] } }
 
-    /// Removes `owner` from all observers, and those that have no other.
+    /// Removes `owner` from all observers, and removes the observers that have no other owner.
     mutating func removeOwner(_ owner: AnyObject) -> Removed {
         let id = ObjectIdentifier(owner)
         return removeUnowned(owned[id] ?? []) { $0.id == id }
@@ -262,7 +262,7 @@ struct ObserverList: Sendable {
     }
 }
 
-/// Whether an object still exists.
+/// A weak reference that says if its object still exists.
 // @unchecked: the weak reference is set once and only read as nil or not; the runtime makes that atomic.
 private final class WeakReference: @unchecked Sendable {
     private weak var object: AnyObject?

@@ -50,7 +50,7 @@ package final class ProgramLoad: Sendable {
     /// The load's name, once: it ends.
     func takeID() -> LoadID? { state.withLock { $0.id.take() } }
 
-    /// True if the program itself began the load, and wants the response whoever it is for.
+    /// True if the program itself began the load, and wants the response no matter which client it is for.
     package var isOwn: Bool {
         get { state.withLock { $0.isOwn } }
         set { state.withLock { $0.isOwn = newValue } }
@@ -68,7 +68,7 @@ package final class ProgramLoad: Sendable {
         set { state.withLock { $0.outcome = newValue } }
     }
 
-    /// The request that the program's decorators have made of its own: it waits for that.
+    /// The request that the program's decorators made from this load's request, which waits for it.
     package var decorated: Request? {
         get { state.withLock { $0.decorated } }
         set { state.withLock { $0.decorated = newValue } }

@@ -49,7 +49,7 @@ final class ProgramState {
         }
     }
 
-    /// Ends a load: its request is none of the loads any more.
+    /// Ends a load: removes its request from the loads.
     func finish(_ load: LoadID, _ outcome: ResourceMachine.LoadOutcome) -> ResourceMachine.Transition {
         loadRequests.removeAll { $0.id == load }
         return machine.loadFinished(load, outcome)

@@ -5,13 +5,13 @@ package import LarderHTTP
 /// Which stored responses the daemon validates before they are out of date, or at set times.
 package enum RefreshAhead: Sendable, Hashable {
     case off
-    /// Those that someone observes.
+    /// Responses that have an observer.
     case watched
-    /// Those that were asked for several times since they came.
+    /// Responses that were requested several times since they arrived.
     case popular
-    /// All, so long after they came.
+    /// All responses, this long after they arrived.
     case every(Duration)
-    /// All, once a day, so many minutes after midnight of local time.
+    /// All responses, once a day, this many minutes after midnight of local time.
     case daily(minutes: Int)
 
     /// The state of a stored response.
@@ -50,14 +50,14 @@ package enum RefreshAhead: Sendable, Hashable {
     package static let popularUses: UInt64 = 3
     /// The least time between two requests for one resource.
     package static let leastInterval = Duration.seconds(5)
-    /// Over how long the requests of a daily schedule are spread.
+    /// The time over which the requests of a daily schedule are spread.
     package static let dailySpread = Duration.seconds(300)
 
-    /// Whether a stored response is validated now, later or not at all.
+    /// Decides if a stored response is validated now, later or not at all.
     ///
     /// - Parameters:
     ///   - jitter: from 0 to 1, at random, so that responses that came together are not all validated together.
-    ///   - offset: that of local time from UTC in seconds, for the daily schedule.
+    ///   - offset: the offset of local time from UTC in seconds, for the daily schedule.
     package func decide(
         _ standing: Standing, now: Timestamp, jitter: Double, offset: Int64 = 0
     ) -> Decision {

@@ -5,13 +5,13 @@ import Synchronization
 
 /// The Resources in memory, one for each key, bounded in bytes.
 ///
-/// Sixty-four shards, each a lock over an index and an `EvictionQueue`, which selects the next eviction. A Resource
-/// that is referenced elsewhere is passed over: its identity is being relied on. So is one that an operator has
-/// overridden, which could not be restored. Empty ones are evicted first, and get an eighth of the room at most.
+/// Sixty-four shards, each a lock over an index and an `EvictionQueue`, which selects the next eviction. Eviction skips
+/// Resources that are referenced elsewhere, and Resources that an operator has overridden, as these could not be
+/// restored. Empty Resources are evicted first, and get an eighth of the capacity at most.
 ///
-/// Of Resources whose last response was not kept there are a few hundred, which a processor's cache has room for. Those
-/// before them have left a trace: why, in 48 bytes. So requests for any number of URLs without storable responses evict
-/// no stored ones, and take little memory.
+/// A few hundred Resources whose last response was not stored stay in memory, which a processor's cache can hold.
+/// Earlier ones have left a trace of 48 bytes with the reason. So requests for any number of URLs without storable
+/// responses evict no stored responses, and use little memory.
 package final class Registry: Sendable {
     private let shards: [Lock<Shard>]
     private let total = Atomic<Int>(0)
@@ -20,7 +20,7 @@ package final class Registry: Sendable {
     private let limitBytes: Atomic<Int>
     private let evictions = Atomic<Int>(0)
     private let loading = Atomic<Int>(0)
-    /// Counts up, so that the shards make room for loads in turn.
+    /// Counts up, so that the shards free memory for loads in turn.
     private let turn = Atomic<Int>(0)
     /// Resources that programs look at.
     let followers = Followers()
@@ -80,11 +80,11 @@ package final class Registry: Sendable {
         return resource
     }
 
-    /// Says what a Resource's variants take now, and makes room when that is too much. Nothing happens for a
+    /// Records the size of a Resource's variants, and evicts if the total exceeds the limit. Does nothing for a
     /// Resource that was dropped in the meantime.
     ///
-    /// - Parameter content: the bytes that count; by default those that it has. They are looked up under the lock: of two
-    ///   that charge at once, the last one knows all.
+    /// - Parameter content: the bytes to count; by default the Resource's own count. It is read under the lock: of two
+    ///   concurrent calls, the last one knows all.
     package func charge(_ resource: Resource, content: Int? = nil) {
         let least = Registry.overhead + resource.key.bytes.count
         let (difference, keeping) = shards[Registry.shard(resource.key.hash)].withLock { shard -> (Int, Int) in
@@ -108,7 +108,7 @@ package final class Registry: Sendable {
             }
             shard.queue.pass(place)
             let before = shard.traces.bytes
-            // Two at most for each that comes: those that stayed because they were in use go later.
+            // Evict two at most for each added Resource: Resources that stayed because they were in use leave later.
             let first = shard.evictPassing(above: Registry.passing, traceLimit: traceLimit)
             let second = shard.evictPassing(above: Registry.passing, traceLimit: traceLimit)
             return (first, second, shard.traces.bytes - before)
@@ -123,7 +123,7 @@ package final class Registry: Sendable {
         shards[Registry.shard(key.hash)].withLock { $0.trace(key.hash) }
     }
 
-    /// Forgets why nothing was kept of one that has left memory.
+    /// Forgets why the response of a Resource that has left memory was not stored.
     package func forgetUnstored(for key: borrowing ResourceKey) {
         shards[Registry.shard(key.hash)].withLock { _ = $0.takeTrace(key.hash) }
     }
@@ -180,7 +180,7 @@ package final class Registry: Sendable {
         }
     }
 
-    /// The violated invariants, checked while nothing is being changed; empty when there are none. For tests.
+    /// The violated invariants; empty when all hold. For tests, called while no thread changes the registry.
     package func checkInvariants() -> [String] {
         var found: [String] = []
         var cost = 0
@@ -228,7 +228,7 @@ package final class Registry: Sendable {
         }
     }
 
-    /// Evicts from a shard. At first only shards that exceed their share: otherwise evictions would always hit the same
+    /// Evicts from a shard. At first only shards that exceed their share evict. Otherwise evictions would always hit a
     /// few shards, which would end up empty, while the contents of the others grow old.
     private func makeRoom(_ excess: Int, in number: Int, whateverItHas: Bool) {
         let share = (total.load(ordering: .relaxed) - reserved) / shards.count

@@ -12,7 +12,7 @@ extension Resource {
         return self
     }
 
-    /// Adds an observer that is retained and notified as long as `owner` exists and is not removed. Adding the same
+    /// Adds an observer that is retained and notified as long as `owner` exists and is not removed. Adding an equal
     /// observer again adds an owner.
     @discardableResult
     public func addObserver(_ observer: some ResourceObserver, owner: AnyObject) -> Resource {

@@ -4,8 +4,8 @@ import LarderRules
 extension Resource {
     /// Calls `body` with the plan for a plain request, while no other thread can use the state that it was made for.
     ///
-    /// Where a daemon serves the resource, the plan is that for its clients, unless the program has had an error of its own
-    /// that is to be waited out; elsewhere the program's own data and error decide.
+    /// For a resource that a daemon serves, this is the plan for the daemon's clients, unless the program has had its
+    /// own error that must be waited out. Elsewhere the program's own data and error decide.
     func withPlan<Result>(_ body: (ProgramState, ResourceMemory.State, Plan) -> Result) -> Result {
         let configuration = configuration
         // Each repetition is due to a change by another thread.

@@ -80,8 +80,8 @@ extension Resource {
 
     // MARK: Loads
 
-    /// Asks the origin, whatever data or loads there are, and adopts the response: the latest data or the latest error
-    /// changes, and observers are notified. Existing data is validated.
+    /// Sends a request to the origin, even if data or loads exist, and adopts the response: the latest data or the
+    /// latest error changes, and observers are notified. Existing data is validated.
     @discardableResult
     public func load() -> Request {
         circularRequest(.get) ?? startLoad(adopt(makeLoad(isTracked: true, onlyIfNeeded: false)))
@@ -105,7 +105,7 @@ extension Resource {
             program.loadRequests.append((id, request, isReported: false))
             return transition
         }
-        // It was changed all the same.
+        // The resource at the origin was changed nevertheless.
         if isLate { invalidate() }
         settle(request)
         return request
@@ -191,7 +191,7 @@ extension Resource {
         return tracked
     }
 
-    /// Applies the effect of a write. One without an outcome may have been performed all the same.
+    /// Applies the effect of a write. A write without a response may have been performed nevertheless.
     private func apply(
         _ afterWrite: Configuration.AfterWrite, of delegate: NetworkRequestDelegate, after write: Request
     ) {
@@ -300,7 +300,7 @@ extension Resource {
     func report(_ loads: [Request]) { for load in loads { load.onProgress { self.reportProgress($0) } } }
 
     private func finish(_ request: Request, _ info: ResponseInfo) {
-        // The adopted response replaces the one that a daemon's clients get.
+        // The adopted response replaces the response that a daemon's clients get.
         if isRegistered, !info.isInMemory, case .success = info.response {
             registeredHost?.invalidate(self)
         }

@@ -14,7 +14,7 @@ import LarderRules
 public final class Resource: Sendable {
     /// The service the resource belongs to.
     public let service: Service
-    /// The URL the resource stands for.
+    /// The URL that identifies the resource.
     public let url: ResourceURL
     /// The users to whom the data belongs.
     public let partition: Partition
@@ -137,7 +137,7 @@ public final class Resource: Sendable {
         changingActors.during(actor.map { [$0] } ?? []) { turns.draining(change) }
     }
 
-    /// The same, unless there were more wipes than `generation` says.
+    /// Replaces the latest data as above, unless the resource was wiped more often than `generation` says.
     func overrideLocalData(with entity: AnyEntity, since generation: UInt64?) {
         if registeredHost?.override(self, with: entity, since: generation) == true { return }
         var isLate = false
@@ -145,7 +145,7 @@ public final class Resource: Sendable {
             isLate = generation.map { $0 != state.wipeGeneration } ?? false
             return isLate ? .init() : program.machine.overridden(with: entity)
         }
-        // It was changed all the same.
+        // The resource at the origin was changed nevertheless.
         if isLate { invalidate() }
     }
 
@@ -238,7 +238,7 @@ extension Resource: CustomStringConvertible {
     }
 }
 
-/// A resource is the pattern of its URL, in whatever service. The pattern does not retain the resource.
+/// A resource is the pattern of its URL, in any service. The pattern does not retain the resource.
 extension Resource: ConfigurationPattern {
     public func predicate(relativeTo baseURL: TargetURI?) -> @Sendable (ResourceURL) -> Bool {
         url.predicate(relativeTo: baseURL)

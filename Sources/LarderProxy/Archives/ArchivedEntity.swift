@@ -19,13 +19,13 @@ package struct ArchivedEntity: Sendable {
         }
     }
 
-    /// As it is stored, with the content that is part of the key behind `#`.
+    /// The stored URL. Content that is part of the cache key follows `#`.
     package var url: String
-    /// The service's name where it was exported, for people.
+    /// The name of the service in the exporting installation, for display.
     package var service: String
-    /// The name of its user's partition; empty for everybody's.
+    /// The name of the user's partition; empty for the shared partition.
     package var partition: String
-    /// Identifies the service's user, without whose credentials nobody may have it; empty where it is not one user's.
+    /// Identifies the service's user, without whose credentials no client may receive it; empty if it is shared.
     package var owner: String
     package var method: Method
     package var status: Status
@@ -33,7 +33,7 @@ package struct ArchivedEntity: Sendable {
     package var selectors: [Selector]
     package var requestTime, responseTime: Timestamp
     package var wasAuthorized, wasPersonal, hadCredentials: Bool
-    /// True if it has traces of a user, even if it counted as everybody's where it was exported.
+    /// True if it has traces of a user, even if the exporting installation shared it with all clients.
     package var hasTraces: Bool
     package var standing: StoredResponse.Standing
     /// The bytes of the content.
@@ -65,7 +65,7 @@ package struct ArchivedEntity: Sendable {
 
     package var isPersonal: Bool { personalReason != nil }
 
-    /// Why it may be one user's alone, as far as it says itself, whatever a configuration makes of it; nil if it is not.
+    /// The reason why the entity may be private to one user, judged without a configuration; nil if it is shared.
     package var personalReason: PersonalReason? {
         if !partition.isEmpty { return .partition }
         if SecretText.scrubbed(url: url) != url { return .secretURL }
@@ -112,9 +112,9 @@ package enum PersonalReason: String, Sendable, CaseIterable {
 /// The fate of one line of the store's list in an export.
 package enum ArchivedLine: Sendable {
     case entity(ArchivedEntity, ContentReference)
-    /// Made for somebody, or with credentials, or refused to clients by now; left out unless it was asked for.
+    /// Private to a user, requested with credentials, or refused to clients by now; exported only on request.
     case personal(PersonalReason)
-    /// A part of a representation, of use to nobody else.
+    /// A part of a representation, which is useful only to this cache.
     case partial
     /// Replaced, removed or damaged since it was listed.
     case gone
@@ -123,7 +123,7 @@ package enum ArchivedLine: Sendable {
 }
 
 extension Proxy {
-    /// Tells installations apart: the same as long as the directory of the cache is.
+    /// Identifies the installation. The value is constant as long as the cache directory exists.
     package var installation: String { configuration.router.table.unclaimed.installation }
 
     /// The stored response of a line, for an archive.

@@ -93,7 +93,7 @@ extension Proxy {
     /// Begins to store an entity of an archive as if it had been fetched here, under the configuration that its URL has
     /// here; nil when what is stored already is as new, or an operator's own.
     ///
-    /// - Parameter isFromHere: whether this installation exported it, so that its partition and owner mean somebody.
+    /// - Parameter isFromHere: true if this installation exported it, so that its partition and owner are known here.
     package func beginImport(_ entity: ArchivedEntity, isFromHere: Bool) async throws -> ImportedEntity? {
         guard let diskTier else { throw ImportRefusal(description: "nothing is kept on disk here") }
         let subject: ResourceSubject

@@ -11,10 +11,10 @@ struct CrossOriginAccess {
 
     /// How long a browser caches a preflight response, in seconds.
     private static let preflightAge = "600"
-    /// Fields that Larder adds behind those of a response.
+    /// Fields that Larder appends to a response.
     private static let ownNames = ["Age", "Cache-Status", "Proxy-Status", "Via"]
 
-    /// Allows the page to read a response with these fields, and all of them.
+    /// Allows the page to read the response and all of these fields.
     func apply(to fields: inout Fields) {
         fields.removeAll { name, spelling, _ in
             name == .accessControlAllowOrigin

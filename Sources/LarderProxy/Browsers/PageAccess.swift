@@ -12,7 +12,7 @@ enum PageAccess: Equatable {
     /// The page is of an origin that the service lists.
     case listed(WebOrigin)
 
-    /// Adds the fields required by the browser to those of a response.
+    /// Adds the fields that the browser requires to a response's fields.
     func apply(to fields: inout Fields) {
         switch self {
         case .none: break
@@ -41,7 +41,7 @@ enum PageFields {
         allow-popups-to-escape-sandbox allow-downloads\r\n
         """
 
-    /// Removes all that tells which page a request is of: another origin has nothing to do with it.
+    /// Removes all fields that identify the page of a request: they do not concern another origin.
     static func removeAll(from fields: inout Fields) {
         fields.removeAll { name, spelling, _ in
             name == .origin || name == .referer || isMetadata(name, spelled: spelling)

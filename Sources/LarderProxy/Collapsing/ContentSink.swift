@@ -11,14 +11,14 @@ import LarderStores
 final class ContentSink {
     private let sharedLoad: SharedLoad
     private let context: LoopContext
-    /// Nil when the response is not written to the store, or no more.
+    /// Nil if the response is not, or no longer, written to the store.
     private(set) var writer: EntityWriter?
-    /// The same, and one that takes no more: at the end of the response it removes what was to be replaced.
+    /// The initial `writer`, even if it was dropped: at the end of the response it removes the entity to be replaced.
     let begun: EntityWriter?
     private var retains: Bool
-    /// Bytes so far.
+    /// The number of bytes received so far.
     private(set) var total: Int64 = 0
-    /// Most loads have nobody who is waited for.
+    /// Created on demand: most loads never wait for a reader.
     private lazy var patience = ReaderPatience(sharedLoad, context)
 
     init(_ sharedLoad: SharedLoad, _ context: LoopContext, writer: EntityWriter?, keepsInMemory: Bool) {
@@ -81,10 +81,10 @@ final class ContentSink {
         if let writer, case .abandoned = writer.state { await dropWriter() }
     }
 
-    /// Drops a writer that takes no more. Slow readers get what it has first.
+    /// Drops a writer that accepts no more content. Slow readers first receive the content that it has.
     private func dropWriter() async {
         if retains {
-            // Nobody is behind what memory has.
+            // The position of every reader is within the content in memory.
             sharedLoad.dropSpool()
         } else {
             await sharedLoad.retireSpool(hold)
@@ -93,9 +93,9 @@ final class ContentSink {
         writer = nil
     }
 
-    /// Gives a slow store a moment to catch up. If it does not, slow readers throttle the load instead of reading from
-    /// disk: otherwise the store would run full, and they would lose their position. Where there are such readers, it is
-    /// longer: other loads give up their writers meanwhile, while here one who reads nothing would hold back the rest.
+    /// Waits briefly for a slow store to catch up. If it does not, slow readers throttle the load instead of reading
+    /// from disk: otherwise the store would run full, and they would lose their position. With such readers the wait is
+    /// longer: other loads give up their writers meanwhile, while here a stalled reader would hold back the rest.
     private func keepsPace(_ writer: EntityWriter) async -> Bool {
         guard let diskTier = context.diskTier else { return true }
         var turns = sharedLoad.needsSpool ? 2500 : 50
@@ -107,8 +107,8 @@ final class ContentSink {
     }
 }
 
-/// Has readers of a load given up that hold back the others for too long, as `Patience` decides. Confined to the loop of
-/// its load.
+/// Gives up readers of a load that hold back the other readers for too long, as `Patience` decides. Confined to the
+/// loop of its load.
 final class ReaderPatience {
     private let sharedLoad: SharedLoad
     private let context: LoopContext
@@ -137,7 +137,7 @@ final class ReaderPatience {
             timer?.cancel()
             timer = nil
             spend()
-            // One that reads alone holds back nobody.
+            // A reader that is alone holds back no other reader.
             if !sharedLoad.isForSeveral { patience.restore() }
         }
     }
@@ -160,21 +160,21 @@ final class ReaderPatience {
     }
 }
 
-/// How long readers hold back others who wait behind them: for no longer than a reader at a certain pace would take, and
-/// `timeouts.write` beyond that; those who are slow after them for half of it, and so on, down to a second. So it is
-/// less than twice that in all, and two seconds for each. A reader who keeps the pace is not given up, whatever the others
-/// do; but for one that is far behind when the disk takes no more, as nothing comes for anybody until it has caught up.
+/// The time for which readers may hold back others: the time that a reader at `pace` needs, and `timeouts.write` beyond
+/// that. Readers that are slow after them get half of that limit, and so on, down to a second. The sum is less than
+/// twice the limit, and two seconds for each reader. A reader that keeps the pace is not given up because of others,
+/// except when the disk accepts no more and the reader is far behind: no reader gets content until it has caught up.
 ///
-/// In nanoseconds.
+/// All times are in nanoseconds.
 struct Patience {
     /// Bytes in a second.
     static let pace: Int64 = 256 << 10
     /// The time that the longest window takes at that pace: who keeps it may be late by as much.
     static let grace = Duration.seconds(1)
 
-    /// How long they may still be slower than the pace; below zero, how late those are who read now.
+    /// The remaining time for which readers may be slower than the pace; below zero, the lag of the current readers.
     private(set) var left: Int64
-    /// How long it was at first, this time.
+    /// The value that `left` started from since readers were last given up.
     private var share: Int64
 
     init(_ limit: Int64) {
@@ -182,13 +182,13 @@ struct Patience {
         left = limit
     }
 
-    /// After how long a wait readers are given up who take nothing meanwhile.
+    /// The length of a wait after which readers that read nothing are given up.
     var wait: Int64 { left.advanced(by: Self.grace) }
 
-    /// True if they are given up.
+    /// True if the late readers are given up.
     var isOver: Bool { wait <= 0 }
 
-    /// Others have waited while so many bytes were taken.
+    /// Other readers have waited for `time` while `octets` bytes were read.
     mutating func waited(_ time: Int64, for octets: Int64) {
         // More than an hour's is as good as an hour's.
         let earned = min(octets, Self.pace * 3600) * 1_000_000_000 / Self.pace
@@ -204,6 +204,6 @@ struct Patience {
         left = share
     }
 
-    /// Nobody is held back any more.
+    /// Restores the full time when readers are no longer held back.
     mutating func restore() { left = share }
 }

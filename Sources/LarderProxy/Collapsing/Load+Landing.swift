@@ -6,8 +6,8 @@ import LarderRules
 
 /// Changes between the start of a load and its end.
 extension Load {
-    /// True if whoever needs this load can wait for `other` instead: it is for others, too, by the same configuration,
-    /// which has the same credentials.
+    /// True if the clients of this load can wait for `other` instead: both loads can be joined, and they have the same
+    /// configuration, which has the same credentials.
     func mayJoin(_ other: ActiveLoad) -> Bool {
         isJoinable && other.isJoinable && other.version == version
     }
@@ -64,13 +64,13 @@ extension Load {
     }
 }
 
-/// The things a load tells others of: contents that are compared with those before them, where `onChange` says so, and
-/// responses that may be refreshed ahead.
+/// Reports of a load: content that is compared with its predecessor, if `onChange` requires it, and responses that may
+/// be refreshed ahead.
 extension Load {
-    /// The rule by which listeners are told of this load. A user's own responses concern nobody else.
+    /// The rule by which listeners are notified of this load; nil for a user's own responses.
     private var changeRule: ChangeRule? { resource.partition.isOfUser ? nil : configuration.changeRule }
 
-    /// The stored response that one like `stored` replaces; nil where none is, or nobody wants to know.
+    /// The stored response that `stored` replaces; nil if there is none, or changes are not reported.
     func predecessor(of stored: StoredResponse) -> Variant? {
         guard changeRule != nil else { return nil }
         return resource.memory.snapshot.variants.first {
@@ -78,9 +78,9 @@ extension Load {
         }
     }
 
-    /// Has the content of a response compared that this load has stored. Errors are no content of their resource.
+    /// Submits a response that this load has stored for comparison. Error responses are not compared.
     ///
-    /// - Parameter variant: nil for one that is in the store alone.
+    /// - Parameter variant: nil for a response that is in the store alone.
     func noteStored(_ stored: StoredResponse, _ variant: Variant?, after predecessor: Variant?) {
         guard let rule = changeRule, !stored.status.isError, !stored.isPartial else { return }
         context.proxy.changes.note(
@@ -89,7 +89,7 @@ extension Load {
                 variant: variant, predecessor: predecessor), on: context)
     }
 
-    /// Records what this load has stored or confirmed, for `refreshAhead`.
+    /// Records the response that this load has stored or confirmed, for `refreshAhead`.
     ///
     /// - Parameter variant: nil for a response that is in the store alone.
     func noteAhead(_ variant: Variant?) {

@@ -43,7 +43,7 @@ extension Load {
 }
 
 extension StoredResponse {
-    /// The `Accept-Encoding` of the request for this response, where the response varies by it.
+    /// The `Accept-Encoding` that this response was requested with; nil if the response does not vary by it.
     var acceptEncodingSentFor: Variance.Selector? {
         guard variance.spansCodings else { return nil }
         return variance.selectors.first { $0.name == .acceptEncoding }

@@ -25,8 +25,8 @@ extension Load {
         let sink = ContentSink(shared, context, writer: writer, keepsInMemory: keepsInMemory)
         do {
             try await stream(response, into: sink)
-            // Where the head has no length, only the content tells whether it is the part that the head says. A head that
-            // says two lengths is the origin's word: its response answers the same request again, and no other.
+            // If the head has no length, only the content shows if it is the part that the head announces. A head that
+            // has two lengths is the origin's word: its response answers the same request again, and no other.
             if received.length == nil, case .range(let range, _) = ContentRange(received.head.fields),
                 sink.total != range.count
             {

@@ -95,8 +95,7 @@ extension Load {
 
     func failureForPrograms(_ error: any Error) -> RequestError { resource.failure(error, at: context.now()) }
 
-    /// True if the response says something about the state of the Resource: not one that was made for a single client
-    /// among others.
+    /// True if the response describes the state of the Resource. False if it was made for a single client among others.
     private func isForAll(_ received: ReceivedResponse) -> Bool {
         if received.isKept || listed.forPrograms.isOwn || resource.partition.isOfUser { return true }
         let request = clientHead.fields

@@ -10,7 +10,7 @@ import LarderUpstream
 extension Load: StagedLoad {
     var head: RequestHead { clientHead }
     var loop: any StagedLoop { context }
-    // Parts may be those of other requests; and nothing else may have been added to the client's credentials.
+    // Nil if the parts may belong to other requests, or if credentials may have been added to the client's.
     var soleRequest: RequestHead? { rangeFill == nil && !policy.addsCredentials ? clientHead : nil }
 
     /// Reports the use of the origin's response to the stages.

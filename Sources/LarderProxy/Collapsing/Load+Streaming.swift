@@ -223,10 +223,10 @@ extension Load {
 struct Streamed {
     /// The last bytes, where they must be examined.
     var tail: [UInt8] = []
-    /// Of a stream of events.
+    /// Set for a stream of events.
     var recorder: StreamPace.Recorder?
 
-    /// - Parameter early: how many bytes came with the head.
+    /// - Parameter early: the number of bytes received with the head.
     init(isOfEvents: Bool, after early: Int64) {
         guard isOfEvents else { return }
         recorder = StreamPace.Recorder()
@@ -236,7 +236,7 @@ struct Streamed {
 
 /// Event streams that are stored only if they end as configured.
 extension Load {
-    /// How many bytes of the end are examined.
+    /// The number of bytes that are examined at the end of a stream.
     static let streamEndLength = 4 << 10
 
     /// True if the response is a stream whose end must be examined.

@@ -102,7 +102,7 @@ extension Load {
     /// Announces the transformed response to the readers, and stores it if it is data and storable.
     private func publish(_ made: MadeResponse, of received: ReceivedResponse, _ writer: EntityWriter?, trailers: Fields)
     {
-        // Whether it may be shared depends on the origin's response, whatever the pipeline returned.
+        // The origin's response decides if it may be shared, not the pipeline's result.
         let stored = received.isKept ? received.storedResponse() : nil
         if !received.isKept { note(received.unstored) }
         if made.head.status != received.head.status { remarks.received = received.head.status }
@@ -154,8 +154,8 @@ extension Load {
 
     // MARK: The pipeline
 
-    /// Runs the pipeline on the collected content, unless the load is cancelled before its turn comes. The result for a load
-    /// that was cancelled meanwhile is nobody's.
+    /// Runs the pipeline on the collected content, unless the load is cancelled before its turn comes. The result is
+    /// discarded if the load was cancelled meanwhile.
     private func make(
         of head: ResponseHead, _ times: ReceivedResponse.Times, _ content: CollectedContent
     ) async throws -> MadeResponse {

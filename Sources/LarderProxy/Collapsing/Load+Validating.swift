@@ -30,7 +30,7 @@ extension Load {
         guard let freshened else { return nil }
         let answer = freshened.own
         remarks.isForOne = freshened.shared == nil
-        // A response for one client is not stored; that client gets it all the same.
+        // A response for one client is not stored, but that client receives it.
         if !answer.stored.fields.contains(.setCookie) { cookies = response.head.fields[all: .setCookie] }
         if shown != nil { show(freshened.update, of: response.head, confirming: variant, times) }
         memory.retire(listed, as: .notModified)
@@ -39,7 +39,7 @@ extension Load {
         return answer
     }
 
-    /// Shows a 304 to programs; of one for its client alone, `update` is what says something to all, if anything does.
+    /// Shows a 304 to programs. If it is for its client alone, only `update` is shown, which concerns all clients.
     private func show(
         _ update: Fields?, of head: ResponseHead, confirming variant: Variant, _ times: ReceivedResponse.Times
     ) {

@@ -43,16 +43,16 @@ final class Load: LoopLoad {
     var keepsStored = false
     /// True if a fresh stored response that a stage supplies is as good as one of the origin.
     var maySettle = false
-    /// The states of stages: at first those of the look-up.
+    /// The states of stages, initially copied from the lookup.
     var states = StageStates()
-    /// As `UpstreamRequest.client`.
+    /// The value for `UpstreamRequest.client`.
     var clientDigest = 0
     /// The network of the client.
     private let network: ClientNetwork
-    /// Which addresses the client may reach.
+    /// True for addresses that the client may reach.
     let allowsAddress: (SocketAddress) -> Bool
 
-    /// As its Resource lists it; made once it is certain that no equal load is under way.
+    /// The entry for this load in its Resource, created once it is certain that no equal load is in flight.
     private(set) lazy var listed = ActiveLoad(
         request: clientHead, at: context.now(), isValidation: validating != nil,
         isJoinable: isJoinable && remaking == nil, isRemaking: remaking != nil,
@@ -62,7 +62,7 @@ final class Load: LoopLoad {
     var remarks = SharedLoad.Remarks()
     /// True if its first client is still there.
     private var hasClient: Bool
-    /// The first client's number, once it reads what is shared.
+    /// The first client's number, once it reads the shared response.
     private var firstReader: Int?
     private var hasEnded = false
     /// Called once at its end.
@@ -118,7 +118,7 @@ final class Load: LoopLoad {
         case passes
     }
 
-    /// Runs the load in a task of its own.
+    /// Runs the load in a new task.
     func start() {
         if hasClient { _ = listed.share() }
         context.spawn {
@@ -133,7 +133,7 @@ final class Load: LoopLoad {
         }
     }
 
-    /// Continues in a task of its own, once the origin has answered.
+    /// Continues in a new task after the origin has answered.
     func goOn(with outcome: Outcome) {
         context.spawn { await self.conclude { try await self.take(outcome) } }
     }
@@ -265,9 +265,9 @@ final class Load: LoopLoad {
         let isForAnotherPartition = sender?.isForAnotherPartition ?? false
         let times = ReceivedResponse.Times(request: requestTime, response: context.now())
         if response.head.status == 304, let variant {
-            // Of another partition, it says nothing of this one's; and what is not kept any more is not confirmed.
+            // A 304 for another partition says nothing of this one; a response no longer kept is not confirmed.
             let isKept = !isForAnotherPartition && sender?.redirectsAreKept != false
-            // Its tag means something else at another place.
+            // At another place, the entity tag has another meaning.
             if isKept, variant.stored.place == sender?.place,
                 let answer = try await settle(variant, by: response, times)
             {
@@ -312,7 +312,7 @@ final class Load: LoopLoad {
         return inbound
     }
 
-    /// Asks once more, without conditions or ranges of ours, and uses the response whatever it is.
+    /// Repeats the request without our own conditions or ranges, and accepts any response.
     func startAgain() async throws {
         try await take(exchange(nil))
     }

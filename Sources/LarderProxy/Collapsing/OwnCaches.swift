@@ -33,7 +33,7 @@ struct OwnCaches {
 
     // MARK: Reading
 
-    /// Loads stored responses into memory, once, however many requests need them: of the store, else of these caches.
+    /// Loads stored responses into memory, once for any number of requests: from the store, else from these caches.
     func load(_ service: RoutedService, _ configuration: EffectiveConfiguration, _ context: LoopContext) async {
         let memory = resource.memory
         let mark = memory.mark
@@ -78,19 +78,19 @@ struct OwnCaches {
             via: ProxyConfiguration.via, fingerprint: fingerprint, rendition: rendition)
     }
 
-    /// The entity as a stored response; nil when clients may not get it, whoever wrote it.
+    /// The entity as a stored response; nil if clients may not receive it, regardless of its writer.
     private func storedResponse(of entity: AnyEntity, length: Int64, at now: Timestamp) -> StoredResponse? {
         let request = RequestHead(method: .get, target: uri.pathAndQuery)
-        // Data is data, whatever the origin's status.
+        // The entity is stored as data even if the origin's status is an error.
         let status = entity.status.isError ? 200 : entity.status
         let head = ResponseHead(status: status, fields: entity.fields)
         guard status != 206, OwnCaches.isForAll(entity.fields, policy),
             case .store = Storability.decide(
                 request: request, target: uri, response: head, policy: policy, responseTime: entity.timestamp)
         else { return nil }
-        // A later time than that of the response is that of a 304.
+        // A timestamp later than the response time is the time of a 304.
         let isAsReceived = entity.responseTime == entity.timestamp
-        // Nothing is known about the age of what comes from the future.
+        // The age of an entity with a future timestamp is unknown.
         let isFromFuture = entity.timestamp > now + .seconds(1)
         let stored = StoredResponse(
             status: status, fields: entity.fields,
@@ -109,14 +109,14 @@ struct OwnCaches {
 
     // MARK: Writing
 
-    /// Writes the stages' output for a response that was loaded. Removes what the caches have where it may not be
-    /// there.
+    /// Writes the stages' output for a response that was loaded. Empties the caches if they may not contain the
+    /// response.
     func write(_ made: MadeResponse, of stored: StoredResponse) {
         guard mayContain(stored) else { return empty() }
         resource.writeCaches(made.result, octets: made.length, log: log, sharing: { stored.sharable($0) })
     }
 
-    /// The same for one that no transformer changes; nil for content that is too large for memory.
+    /// Writes a response that no transformer changes; `chunks` is nil for content that is too large for memory.
     func write(_ chunks: [ContentChunk]?, of stored: StoredResponse) {
         // Errors leave the caches as they are.
         if stored.status.isError { return }
@@ -142,15 +142,15 @@ struct OwnCaches {
         resource.freshenCaches(configuration, by: update, at: now, log: log)
     }
 
-    /// Requires validation of what they have.
+    /// Requires validation of the caches' entries.
     func expire() { resource.expireCaches(configuration, log: log) }
 
-    /// Removes what they have.
+    /// Removes the caches' entries.
     func empty() { resource.emptyCaches(configuration, log: log) }
 }
 
 extension LoopContext {
-    /// Loads stored responses of a Resource into memory, once, however many requests need them.
+    /// Loads stored responses of a Resource into memory, once for any number of requests.
     func readStored(_ resource: Resource, _ service: RoutedService, _ configuration: EffectiveConfiguration) async {
         if configuration.hasOwnCaches, let own = OwnCaches(resource, service, configuration, proxy) {
             await own.load(service, configuration, self)

@@ -21,7 +21,7 @@ struct Part {
         let isWorthWriting: Bool
     }
 
-    /// The response as stored by itself; a part with all bytes becomes a 200.
+    /// The response to be stored for this part alone; a part with all bytes becomes a 200.
     func stored(_ policy: CachePolicy, length: Int64?) -> StoredResponse {
         var kept = head
         if case .range(let range, let completeLength?) = ContentRange(head.fields), range.count == completeLength,
@@ -71,7 +71,7 @@ struct Part {
             isWorthWriting: !combined.isPartial || (octets - held.content.length) * 4 >= octets)
     }
 
-    /// The bytes of `combined`: those of the new part, and around them the stored ones. Nil when those are lost.
+    /// The bytes of `combined`: the new part, and stored bytes around it. Nil if the stored bytes are lost.
     private func splice(
         _ held: Variant, _ combined: StoredResponse, _ content: [ContentChunk], at range: ByteRange
     ) async throws(StoreUnavailable) -> [ContentChunk]? {

@@ -45,7 +45,7 @@ struct RangeFill {
             // Up to the end of the stored run: the bytes behind it may belong to another part.
             guard case .parts(let parts, _) = extent, let part = parts.first(where: { $0.last >= range.lowerBound })
             else { return nil }
-            // A representation may claim any length: nothing is added to a position in it.
+            // A representation may claim any length: adding to a position in it might overflow.
             let run = min(range.upperBound, part.last + 1) - range.lowerBound
             return try await cursor.read(at: offset, count: Int(min(run, 256 << 10)))
         }

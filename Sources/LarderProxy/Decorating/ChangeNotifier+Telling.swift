@@ -45,7 +45,7 @@ extension ChangeNotifier {
         }
     }
 
-    /// Nil when the content is the same, or nothing is known of an earlier one.
+    /// Nil if the content has not changed, or no earlier content is known.
     private func compare(_ loaded: Loaded, on context: LoopContext) async -> ContentChange? {
         let key = loaded.key
         let known = state.withLock { $0.digests[key] }
@@ -81,7 +81,7 @@ extension ChangeNotifier {
             state.hashers = pool
             return pool
         }
-        // Confined: to one job at a time, each of which is waited for.
+        // Confined to one job at a time: each job is awaited before the next job starts.
         let hashing = Confined(ContentDigest.Hashing())
         var offset: Int64 = 0
         while offset < cursor.length {

@@ -12,17 +12,17 @@ extension InboundSender {
     /// How many redirects are followed for one request.
     static let redirectLimit = 5
 
-    /// The bytes, with their names, and the lines of `X-` fields that redirects may add to a response.
+    /// The limits for the `X-` fields that redirects may add to a response: bytes, including names, and lines.
     fileprivate static let addedLimit = (octets: 8 << 10, lines: 64)
 
-    /// The final response of the redirects that start with `response`; `response` itself if it is none, or cannot be
-    /// followed. Its fields about caching are those of the whole way.
+    /// The final response of the redirects that start with `response`; `response` itself if it is no redirect, or
+    /// cannot be followed. The caching fields of the result reflect the whole chain.
     func follow(
         _ response: UpstreamResponse, of request: UpstreamRequest, for client: Asking
     ) async throws -> UpstreamResponse {
         guard request.head.method == .get || request.head.method == .head else { return response }
         if request.head.fields.contains(.ifMatch) || request.head.fields.contains(.ifUnmodifiedSince) {
-            // They are about the URL that was asked for; others get what it leads to.
+            // The conditions apply to the requested URL; other clients get the response of the redirect's target.
             if InboundSender.target(of: response.head, at: uri) != nil { redirectsAreKept = false }
             return response
         }
@@ -76,22 +76,22 @@ extension InboundSender {
         if case .to(let target) = Redirect(head, at: place) { target } else { nil }
     }
 
-    /// Whether a request carries credentials.
+    /// The credentials that a request carries.
     private enum Credit {
-        /// Those of the client, and those of this configuration.
+        /// The credentials of the client and of this configuration.
         case own(EffectiveConfiguration)
-        /// None, once a redirect has led out of the service: whoever answers there chooses the next target.
+        /// No credentials, once a redirect has led out of the service: the server there chooses the next target.
         case none
     }
 
-    /// The services whose blocks are about a URL. Those of this one are also about its other hosts.
+    /// The services whose blocks apply to a URL. The blocks of this service also apply to its other hosts.
     private func claimants(of target: TargetURI) -> [RoutedService] {
         let isListed = service.base != nil && service.allows(target)
         return [context.configuration.router.table.claiming(target), isListed ? service : nil].compactMap(\.self)
     }
 
-    /// Nothing is followed to a URL whose own block has another answer, or does without the origin, nor to one that an
-    /// origin may interpret as a URL in another part of the service.
+    /// False for a URL whose own block has another answer or does without the origin, and for a URL that an origin may
+    /// interpret as a URL in another part of the service.
     private func mayFollow(to target: TargetURI, method: LarderHTTP.Method) -> Bool {
         for claimant in claimants(of: target) {
             let configuration = claimant.configuration(for: target, method: method)
@@ -102,7 +102,7 @@ extension InboundSender {
         return !(target.hidesDotSegments && service.base.map(target.hasSameOrigin(as:)) == true)
     }
 
-    /// True if the blocks of a redirect's target let its response be stored, and for the same clients.
+    /// True if the blocks of a redirect's target allow its response to be stored for the same clients.
     private func mayKeep(_ target: TargetURI) -> Bool {
         claimants(of: target).allSatisfy { claimant in
             claimant.configuration(for: target, method: .get).caches
@@ -149,7 +149,7 @@ extension InboundSender {
         return next
     }
 
-    /// Another origin than the first may be as far inside as that one, unless a service is about it.
+    /// Another origin may be as far inside as the first origin, but no further, unless a service applies to it.
     private func allowedAddresses(
         for target: TargetURI, from standing: SocketAddress?
     ) -> (SocketAddress) -> Bool {
@@ -158,8 +158,8 @@ extension InboundSender {
         return { allows($0) && standing.mayLead(to: $0) }
     }
 
-    /// Where clients must stand for the origin to be asked. A service that is shared with the network shares what a
-    /// redirect leads to as well: an origin must not have clients here fetch what is inside for those outside.
+    /// The network that clients must be in for the origin to be asked. A service shared with the network also shares a
+    /// redirect's target: an origin must not make clients here fetch internal content for clients outside.
     private func reach(of target: TargetURI) -> ClientNetwork {
         let isShared = service.pinsOrigin && !context.configuration.settings.access.allow.isEmpty
         return isShared && service.base.map(target.hasSameOrigin(as:)) != true ? .network : network
@@ -172,7 +172,7 @@ private struct AddedFields {
     private var octets = 0
     private var lines = 0
 
-    /// Adds those of a redirect, as far as there is room, without the ones that it keeps from caches.
+    /// Adds the `X-` fields of a redirect within the limits, except fields that the redirect keeps from caches.
     mutating func append(_ redirect: Fields, _ policy: CachePolicy) {
         let directives = CacheControl.Response(redirect, targets: policy.targets)
         redirect.forEachLine { _, spelling, value in

@@ -97,7 +97,7 @@ final class InboundSender {
         return configuration.followsRedirects ? try await follow(response, of: request, for: client) : response
     }
 
-    /// `request` becomes the one that has the response.
+    /// Sends `request`, and replaces it with the request that received the response.
     private func sendDecorated(
         _ request: inout UpstreamRequest, repeating content: RepeatableContent?
     ) async throws -> UpstreamResponse {

@@ -17,22 +17,22 @@ final class ProgramSender {
     private let uri: TargetURI
     private let configuration: Configuration
     private let decorators: [RequestDecorator]
-    /// The load whose request it is; nil for one that is no load.
+    /// The load that the request belongs to; nil if it belongs to no load.
     private let load: ActiveLoad?
     /// The initial request of all attempts.
     private let request: UpstreamRequest
-    /// The request's content, if it is at hand.
+    /// The request's content, if it is available.
     private let body: [UInt8]?
-    /// Those for decorators, under way and answered, until one is chosen.
+    /// The attempts for decorators, in flight and answered, until one attempt is chosen.
     private var attempts: [ProgramAttempt] = []
-    /// True if the request has its response: what comes later is for nobody.
+    /// True if the request has its response: later responses are discarded.
     private var isOver = false
     /// The pipeline's result for the response that was chosen, so that it is not transformed again.
     private(set) var chosen: ProcessedResponse?
 
     /// True if there was an attempt.
     private var wasSent = false
-    /// The outcome of the last one.
+    /// The outcome of the last attempt.
     private var last: ResponseInfo?
 
     /// Content up to this size is visible to decorators; longer content is streamed.
@@ -63,7 +63,7 @@ final class ProgramSender {
         guard !decorators.isEmpty else { return try await send(by: request.abort) }
         let place = Confined(self)
         let delegate = InboundDelegate(resource: resource, loop: context.loop, sender: place)
-        // A load that another's decorators have asked for is a part of their work.
+        // A load requested by another load's decorators is part of their work.
         let work = load?.forPrograms.work ?? DecoratorsWork()
         let (method, resource) = (request.head.method, resource)
         let decorated = work.resume {
@@ -72,7 +72,7 @@ final class ProgramSender {
             }
         }
         load?.forPrograms.decorated = decorated
-        // Nobody waits for it any more, whatever it waits for: another request of the program's, perhaps.
+        // The decorated request has no client any more, even if it waits for another request of the program.
         request.abort.onAbortOfWhole { decorated.cancel() }
         work.resume { resource.whileDecorating(method) { _ = decorated.start() } }
         let info = await decorated.outcome()
@@ -88,11 +88,11 @@ final class ProgramSender {
         isOver = true
         for attempt in attempts where attempt !== kept { attempt.giveUp() }
         attempts = []
-        // Its content is still to come, or that of its request still to be sent.
+        // The kept attempt may still receive its content, or send the request's content.
         request.abort.onAbortOfWhole(kept.map(\.abort).map { abort in { abort.abort() } })
     }
 
-    /// The response that `info` stands for; all others are discarded.
+    /// The response that `info` represents. All other responses are discarded.
     private func answer(_ info: ResponseInfo) throws -> UpstreamResponse {
         let chosen = info.source.flatMap { source in attempts.first { $0.source === source } }
         // A program that answers in its own words does not end an upload that the origin still reads.
@@ -161,7 +161,7 @@ final class ProgramSender {
         for mutate in configuration.mutators { mutate(&outgoing) }
         let isRetrieval = [.get, .head].contains(original.method)
         let isOther = isRetrieval && outgoing.method != original.method
-        // Of another method they would be a condition for its effect (RFC 9110 §13.1.2).
+        // For another method, these fields would be a condition for its effect (RFC 9110 §13.1.2).
         for name in [FieldName.ifNoneMatch, .ifModifiedSince]
         where isOther && outgoing.fields[name] == original.fields[name] { outgoing.fields.remove(name) }
         let response = try await context.send(inbound(outgoing, insteadOf: original, abort))
@@ -210,7 +210,7 @@ final class ProgramSender {
     fileprivate func attempt(
         _ number: Int, as source: ResponseMark, _ progress: TransferProgress
     ) async -> ResponseInfo {
-        // Content that was not kept cannot be sent again: the answer is the one that there was, if it is there.
+        // Content that was not kept cannot be sent again: the last outcome is returned, if there is one.
         if wasSent, case .stream = request.content, body == nil { return last ?? unrepeatable }
         let attempt = ProgramAttempt(source, number, progress)
         do {

@@ -5,7 +5,7 @@ package import LarderHTTP
 import LarderIO
 package import LarderSettings
 
-/// Whether a request to the origin is repeated, as a function of its outcome.
+/// The decision to repeat a request to the origin, as a function of its outcome.
 package enum RetryDecision: Sendable, Equatable {
     case giveUp(Reason)
     case repeatAfter(Duration)

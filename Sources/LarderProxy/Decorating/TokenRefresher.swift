@@ -88,7 +88,7 @@ struct TokenRefresher {
     var current: RoutedService? { context.current(service) }
 
     private func request(with values: VariableValues) async throws -> [(name: String, value: Secret)] {
-        // Of the same user, but what the request needs may have been renewed since.
+        // The current service has the same user, but values that the request needs may have been renewed since.
         let service = current ?? service
         guard let base = service.base, let uri = rule.url.resolved(below: base) else {
             throw RefreshFailure.unresolvable

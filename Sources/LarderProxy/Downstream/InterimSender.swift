@@ -5,7 +5,7 @@ import LarderSettings
 
 /// Sends a client messages before its final response: the origin's interim responses, and our own `100 Continue`.
 ///
-/// Several tasks may send at once: that of the exchange, the one that reads the request's content, and a load. Each
+/// Several tasks may send at once: the exchange's task, the task that reads the request's content, and a load. Each
 /// message is sent whole before the next one begins. Confined to its connection's loop.
 final class InterimSender {
     private let stream: ByteStream
@@ -14,10 +14,10 @@ final class InterimSender {
     private var isTaken = false
     /// Tasks that wait for their turn, in order.
     private var waiting: [UnsafeContinuation<Void, Never>] = []
-    /// The rest of messages that nobody waits for, which the kernel did not accept yet.
+    /// The rest of messages from `sendAtOnce` that the kernel did not accept yet.
     private var owed: [UInt8] = []
 
-    /// The most unsent bytes behind which a message is queued for a client that does not read.
+    /// With this many unsent bytes, further messages are dropped for a client that does not read.
     private static let owedLimit = 64 << 10
     private static let goOn: StaticString = "HTTP/1.1 100 Continue\r\n\r\n"
 

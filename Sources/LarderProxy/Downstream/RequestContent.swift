@@ -106,7 +106,7 @@ final class RequestContent {
                 if let chunk = try decodeBuffered() { return chunk }
                 if isComplete { return nil }
                 await stream.giveWay()
-                // Checked before each wait: one that was over when it was interrupted does not report that.
+                // Checked before each wait: a wait that is over when it is interrupted does not report that.
                 guard isDropped == isStopped else { throw RequestContent.stopped }
                 try await fill()
             }
@@ -149,12 +149,12 @@ final class RequestContent {
             count += chunk.count
             isKept = keep(chunk.count)
         }
-        // Where more had been read ahead before, the rest of it follows.
+        // If more content had been read ahead before, the rest of that content follows.
         unread = chunks + unread
         return count <= limit && isKept ? chunks : nil
     }
 
-    /// Goes on beside the final response. False where a `100 Continue` is on its way, which must not come behind that.
+    /// Continues beside the final response. False if a `100 Continue` is being sent, which must not follow it.
     func goOn() -> Bool {
         goesOn = !isAsking
         if goesOn { isContinueExpected = false }

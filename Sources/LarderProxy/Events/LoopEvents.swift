@@ -254,7 +254,7 @@ final class LoopTopic {
         return bytes
     }
 
-    /// Up to `limit` events from a position on, without those that `start` contains.
+    /// Up to `limit` events from a position on, except events that `start` contains.
     func events(from place: Int, after start: EventSnapshot?, limit: Int) -> (chunks: [ContentChunk], next: Int) {
         var chunks: [ContentChunk] = []
         var place = place

@@ -7,7 +7,7 @@ import LarderRules
 import LarderUpstream
 
 extension CacheLookup {
-    /// For how long after a response that was not stored clients do not wait for each other's.
+    /// The period after an unstored response during which clients do not wait for each other's responses.
     private static let unsharedPeriod = Duration.seconds(120)
 
     /// Asks the upstream, collapsed with equal requests under way, and relays the response. False when the response
@@ -15,8 +15,8 @@ extension CacheLookup {
     ///
     /// - Parameters:
     ///   - variant: the stored variant to validate.
-    ///   - fallback: one that may be served if the upstream fails.
-    ///   - parts: one with some of the requested bytes.
+    ///   - fallback: a variant that may be served if the upstream fails.
+    ///   - parts: a variant with some of the requested bytes.
     mutating func fetch(
         reason: ForwardReason, validating variant: Variant?, fallback: Variant? = nil, completing parts: Variant? = nil
     ) async throws -> Bool {
@@ -75,7 +75,7 @@ extension Load {
         let (configuration, asked) = (lookup.configuration, lookup.request)
         var client = asked.head
         if isBackground, variant?.stored.isPartial == false {
-            // The whole representation is replaced, whatever range this client asks for.
+            // The whole representation is replaced, so the client's range is removed.
             client.fields.remove(.range)
             client.fields.remove(.ifRange)
         }

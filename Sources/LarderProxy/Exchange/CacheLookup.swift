@@ -5,7 +5,7 @@ import LarderHTTP
 import LarderRules
 
 /// The lookup for a GET or HEAD, or for a request with its content in the key: it decides between cache and upstream,
-/// and has the decision carried out. Confined to its loop.
+/// and executes the decision. Confined to its loop.
 struct CacheLookup: ExchangeStep {
     let exchange: Exchange
     let service: RoutedService
@@ -19,7 +19,7 @@ struct CacheLookup: ExchangeStep {
     var passedOver: ActiveLoad?
     /// True if collapsing was tried and the response was not shareable.
     var asksAlone = false
-    /// True if a load failed perhaps because of the request that led it: only those of this one are joined.
+    /// True if a load failed, perhaps because of the request that led it: only loads of an equal request are joined.
     var isWary = false
     /// True if the stored response that would have been the answer could not be read.
     var isUnread = false
@@ -95,7 +95,7 @@ struct CacheLookup: ExchangeStep {
     private mutating func step() async throws -> Bool {
         let memory = resource.memory
         var snapshot = memory.snapshot
-        // Whether the response was just read from the store, so that this is its first use.
+        // True if the response was just read from the store, so that this is its first use.
         var isNew = false
         if !snapshot.isStoreRead, context.diskTier != nil || configuration.hasOwnCaches {
             await context.readStored(resource, service, configuration)

@@ -7,13 +7,13 @@ import Logging
 
 /// The listeners and the connections of one loop. Confined to it.
 final class ClientConnections: LoopClients {
-    // The context lets go of it when the loop ends.
+    // The context releases its reference to this object when the loop ends.
     let context: LoopContext
     /// The streams of events on this loop.
     let events: LoopEvents
     private var clientKinds: [Router.Client: ClientKind] = [:]
     private var lastKind: ClientKind = 0
-    /// The most kinds that are known: each intercepted host is one.
+    /// The maximum number of known kinds: each intercepted host is one kind.
     private static let kindLimit = 256
     private var lastClient:
         (
@@ -40,8 +40,8 @@ final class ClientConnections: LoopClients {
         events = LoopEvents(loop: context.loop, proxy: context.proxy)
     }
 
-    /// The client's properties for requests over `stream`, and its kind for cached replies; nil where there are none.
-    /// Most clients have those of the previous one.
+    /// The client's properties for requests over `stream`, and its kind for cached replies; nil if it gets no cached
+    /// replies. Most clients have the same properties as the previous client.
     private func client(on stream: ByteStream, isAdminOnly: Bool) -> (Router.Client, ClientKind?) {
         let local = stream.localAddress
         let (isLoopback, isUnix) = (stream.peerAddress.isLoopback, stream.peerAddress.isUnix)
@@ -64,7 +64,7 @@ final class ClientConnections: LoopClients {
     /// The kind shared by clients like `client`.
     func kind(of client: Router.Client) -> ClientKind {
         if let known = clientKinds[client] { return known }
-        // A number means the same for ever, as cached replies have it: those that are forgotten get another one.
+        // Cached replies refer to kinds by number, so numbers are never reused: forgotten kinds get new ones.
         if clientKinds.count == ClientConnections.kindLimit { clientKinds.removeAll(keepingCapacity: true) }
         lastKind += 1
         clientKinds[client] = lastKind
@@ -96,8 +96,8 @@ final class ClientConnections: LoopClients {
 
     /// Serves an accepted connection, unless there are too many.
     ///
-    /// Its first request has often arrived already. A client with a cached reply needs no task, and one that sends no
-    /// other request needs no connection object either.
+    /// The first request has often arrived already. A client with a cached reply needs no task, and a client that sends
+    /// no other request needs no connection object.
     func accept(_ stream: ByteStream, isAdminOnly: Bool, isForLanes: Bool = false) {
         let place: Admission.Place
         do throws(Problem) {

@@ -58,11 +58,11 @@ extension ClientRequest {
             || stored.variance.spanningCodings(false).matches(head.fields)
     }
 
-    /// True if the response of a load has a coding that this client accepts, or no other can be had.
+    /// True if this client accepts the coding of a load's response, or no other coding is available.
     func accepts(_ response: ResponseHead, _ stored: StoredResponse?, of load: ActiveLoad) -> Bool {
         guard let coding = ServedCoding(of: response.fields) else { return true }
         if AcceptedCodings(head.fields).weight(of: coding) > 0 { return true }
-        // An origin may send a coding whatever it was asked for: that the request was like this one says nothing.
+        // An origin may ignore `Accept-Encoding`: an equal request does not show that the client accepts the coding.
         if let stored { return !stored.variance.spansCodings }
         // A validation is sent with the `Accept-Encoding` of the first request.
         return load.request.fields[.acceptEncoding] == head.fields[.acceptEncoding]

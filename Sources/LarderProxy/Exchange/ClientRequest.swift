@@ -25,23 +25,23 @@ final class ClientRequest {
     /// The form of its target, once it is routed to a service.
     var form = RequestForm.forward
     var content: RequestContent?
-    /// True if the request only reads according to the configuration, whatever its method.
+    /// True if the request only reads according to the configuration, regardless of its method.
     var onlyReads = false
     /// The head as received, where the reply may be cached; else empty.
     var received: [UInt8] = []
     private var knownHost = KnownHost()
-    /// The head sent inbound last. Once nobody else uses it, its storage is reused for the next.
+    /// The head sent inbound last. Its storage is reused for the next head if there is no other reference to it.
     var forwarded = RequestHead.none
 
-    /// Its lane, where lanes are used.
+    /// The request's lane, if lanes are used.
     var lane: Lane?
-    /// The user it is from.
+    /// The user who sent the request.
     var principal = Principal.anyone
-    /// True if it names a lane that is not open, or not for its client: it may have been promised that no origin is asked.
+    /// True if it names a lane that is not open, or not for its client: the lane may have promised to ask no origin.
     private(set) var namesUnknownLane = false
     /// The users among which it was identified; nil where users are not named.
     var users: UserGate?
-    /// True if it has one of the places for requests to origins (`takeOriginPlace`).
+    /// True if the request holds one of the places for requests to origins (`takeOriginPlace`).
     private var hasOriginPlace = false
     /// Its span, if it is part of a recorded trace.
     var span: ServerSpan?
@@ -159,7 +159,7 @@ final class ClientRequest {
     /// The network of this client.
     var network: ClientNetwork { ClientNetwork(isLoopback: connection.client.isLoopback) }
 
-    /// Where this client is, for `UpstreamRequest.client`.
+    /// A digest of the client's address, for `UpstreamRequest.client`.
     private(set) lazy var clientDigest = ClientAddress(stream.peerAddress).hashValue
 
     /// True if the client has yet to send some of its content.
@@ -172,7 +172,7 @@ final class ClientRequest {
             of: head.fields, for: uri, from: network, client: connection.identity, user: userIdentity)
     }
 
-    /// The identity of the proven user, which no other has, whatever their names are.
+    /// The identity of the proven user. Two users never share an identity, even with equal names.
     private var userIdentity: String? {
         switch principal {
         case .user(let user): UserTable.identity(ofUser: user.name)
@@ -181,8 +181,7 @@ final class ClientRequest {
         }
     }
 
-    /// Finds the lane named by the request. Lanes are for clients on this machine: interception for a lane is for
-    /// nobody else.
+    /// Finds the lane named by the request. Lanes, and interception for lanes, are only for clients on this machine.
     private func findLane() {
         switch context.proxy.lanes.lane(namedIn: head.fields) {
         case .none: return
@@ -196,7 +195,7 @@ final class ClientRequest {
     /// True if the lane is limited to stored responses.
     var isLaneOffline: Bool { lane?.options.isOffline ?? false }
 
-    /// Whether origins are asked, according to the lane, an operator or the configuration.
+    /// The mode that decides if origins are asked, according to the lane, an operator or the configuration.
     func offlineMode(_ service: RoutedService, _ configuration: EffectiveConfiguration) -> OfflineMode {
         isLaneOffline ? .on : context.proxy.offlineMode(service, configuration)
     }
@@ -258,7 +257,7 @@ final class ClientRequest {
 }
 
 extension ClientRequest {
-    /// The span begins with the request, so that whatever is sent for it is part of the trace.
+    /// The span begins with the request, so that all requests sent for it are part of the trace.
     func beginSpan() {
         if let tracer = context.tracer { span = editHead { tracer.begin(&$0.fields) } }
     }

@@ -69,12 +69,13 @@ struct ClientTunnel: ExchangeStep {
 }
 
 extension ExchangeStep {
-    /// Relays bytes both ways until both sides have ended, or the idle time has passed. Returns how many they were; the
-    /// record has those that the client got.
+    /// Relays bytes both ways until both sides have ended, or the idle time has passed. Returns the number of relayed
+    /// bytes; the record counts the bytes sent to the client.
     ///
-    /// The bytes behind the client's head are sent first, and `early`, which the other side sent behind its own.
+    /// Bytes after the client's head are sent first, and `early`, the bytes after the other side's head.
     ///
-    /// - Parameter patience: how long both sides may be silent before one of them has sent a byte; nil for the idle time.
+    /// - Parameter patience: how long both sides may be silent before one of them has sent a byte; nil for the idle
+    ///   time.
     func relayOctets(to upstream: ByteStream, early: [UInt8], patience: Duration? = nil) async -> Int {
         connection.isRelay = true
         let idle = context.configuration.settings.timeouts.tunnelIdle

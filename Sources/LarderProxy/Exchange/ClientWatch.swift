@@ -20,10 +20,10 @@ enum Awaited {
 
 /// Watches a client while its response is awaited.
 ///
-/// A client that has closed its own side of the connection is still interested (RFC 9112 §9.6), but looks like one that
-/// has closed it entirely. So it is sent an interim response, which clients ignore (RFC 9110 §15.2.1), and which is
-/// answered by a reset where there is no client. HTTP/1.0 has no interim responses; such a client, and one that closes
-/// its side in the middle of a response, counts as gone. Confined to its loop.
+/// A client that has closed its own side of the connection still waits (RFC 9112 §9.6), but looks like a client that
+/// has closed it entirely. So Larder sends an interim response: clients ignore it (RFC 9110 §15.2.1), and a reset
+/// answers it if the client is gone. HTTP/1.0 has no interim responses: a client of that version, and a client that
+/// closes its side in the middle of a response, counts as gone. Confined to its loop.
 final class ClientWatch {
     // Holds: the exchange has it.
     private unowned let exchange: Exchange

@@ -19,7 +19,7 @@ extension DownstreamConnection {
     /// input now.
     func rest(_ wake: @escaping (_ hasInput: Bool) -> Void) -> Bool {
         shallRest = false
-        // Holds: the stream is the connection's own, and calls nobody when it is closed or gone.
+        // Holds: the connection owns the stream, which makes no calls when it is closed or gone.
         let rests = stream.watch { [unowned self] hasInput in
             stopWaiting()
             wake(hasInput)

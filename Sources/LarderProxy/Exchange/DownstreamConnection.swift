@@ -74,7 +74,7 @@ final class DownstreamConnection {
 
     private func useRequestCache() {
         guard kind != nil else { return stream.onInputWhileWaiting = nil }
-        // Holds: the stream is the connection's own, and calls nobody when it is closed or gone.
+        // Holds: the connection owns the stream, which makes no calls when it is closed or gone.
         stream.onInputWhileWaiting = { [unowned self] in isWaiting && answerAtOnce() }
     }
 

@@ -107,14 +107,14 @@ final class Exchange {
         }
     }
 
-    /// Has all of the connection belong to the user of this request while it is a tunnel, and inside of one that is
-    /// opened.
+    /// Assigns the whole connection to the user of this request while it is a tunnel, and while the tunnel is
+    /// intercepted.
     func asPrincipal(_ body: () async throws -> Void) async throws {
         connection.principal = request.principal
         do {
             try await body()
         } catch {
-            // Without a tunnel, the next request is identified by itself.
+            // Without a tunnel, the next request is identified separately.
             if connection.client.inside == nil { connection.principal = nil }
             throw error
         }
@@ -204,7 +204,7 @@ final class Exchange {
         switch error {
         case let error as Problem: problem = error
         case let error as ParseError: problem = .malformed(error)
-        // Those of origins are errors of upstream.
+        // I/O errors of connections to origins are upstream errors.
         case is ClientGone, is IOError:
             // An event stream ends when its client leaves.
             noteDeparture()
@@ -268,7 +268,7 @@ final class Exchange {
     /// Reports the exchange to observers; a hit in memory only if there is room for it.
     private func note() {
         let kind = writer.record.kind
-        // Answers of the configuration are of a service; those of Larder's own pages are not.
+        // Answers from the configuration belong to a service; Larder's own pages do not.
         guard kind != .own || writer.record.cacheStatus != nil else { return }
         let now = writer.record.startedAt + writer.record.duration
         if kind == .hit {

@@ -6,8 +6,8 @@ import LarderIO
 import LarderRules
 import LarderUpstream
 
-/// Responses to other methods than GET and HEAD, where a pipeline is configured for them. They are for their own client
-/// alone: nothing is shared or stored.
+/// Responses to methods other than GET and HEAD, if a pipeline is configured for them. Each response is for its own
+/// client alone: it is not shared or stored.
 extension Forwarding {
     /// The disposition of a relayed response.
     enum ForwardedAnswer {
@@ -21,7 +21,7 @@ extension Forwarding {
     ///
     /// - Parameters:
     ///   - processed: the pipeline's result for the response, where decorators have seen it.
-    ///   - promotion: receives the origin's response, whatever the pipeline returns.
+    ///   - promotion: receives the origin's response, regardless of the pipeline's result.
     /// - Throws: `PipelineFailure` when there is no response for the client, although the origin has performed the
     ///   request.
     func answerOfPipeline(
@@ -94,7 +94,7 @@ extension Forwarding {
 
 /// The conditions of writes.
 extension Forwarding {
-    /// Puts the origin's entity tags in place of those that clients know: of content with mapped links, in another
+    /// Replaces the entity tags that clients know with the origin's tags: for content with mapped links, in another
     /// coding, or from a pipeline.
     func restoreConditions() async {
         if request.form.isGateway, configuration.mapsLinks {

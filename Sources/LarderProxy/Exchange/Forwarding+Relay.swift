@@ -87,8 +87,8 @@ extension Forwarding {
         }
     }
 
-    /// True if the answer to a HEAD says something about a variant: not about one that was asked for later, or that an
-    /// operator put there.
+    /// True if the answer to a HEAD describes a variant. False for a variant that was requested later, or that an
+    /// operator stored.
     private func isConcerned(_ variant: Variant, by head: RequestHead, sentAt began: Timestamp) -> Bool {
         !variant.isOverride && variant.stored.variance.matches(head.fields) && variant.stored.requestTime <= began
     }

@@ -17,7 +17,7 @@ struct Forwarding: ExchangeStep {
     /// A stored variant that may be served if the origin fails.
     let fallback: Variant?
     let configuration: EffectiveConfiguration
-    /// Of a HEAD: when it began, which says what of the stored variants its answer is about.
+    /// The time and mark at which a HEAD began, which determine the stored variants that its answer describes.
     let beginning: (time: Timestamp, mark: ResourceMemory.Mark)?
 
     init(
@@ -118,7 +118,7 @@ struct Forwarding: ExchangeStep {
         if let lookup, fallback != nil {
             let answer = LoadedAnswer(lookup: lookup, status: CacheStatus(.forward(reason)), fallback: fallback)
             if try await answer.serveStale(insteadOf: received) {
-                // The client has its answer, whatever becomes of this one.
+                // The client has its answer and does not depend on this response.
                 if (try? response.isAllHere()) != true { response.abort() }
                 return
             }
@@ -134,11 +134,11 @@ struct Forwarding: ExchangeStep {
 
     // MARK: The request
 
-    /// Throws the reason why a request that bypasses the cache is not sent now, if it is not.
+    /// Throws the reason why a request that bypasses the cache may not be sent now, if there is one.
     ///
-    /// - Parameter configuration: of its Resource, if it has one.
+    /// - Parameter configuration: the configuration of the request's Resource, if it has one.
     func checkPassing(_ configuration: EffectiveConfiguration) throws {
-        // Usually nothing is known that would prevent it.
+        // Usually no condition is known that would prevent the request.
         guard
             context.proxy.origins.hasTrouble || service.settings.quotaReserve != nil
                 || request.offlineMode(service, configuration) == .on

@@ -37,7 +37,7 @@ struct GatewayLinks {
         if !conditions.contains(where: request.head.fields.contains) { request.traits.presence.remove(.conditional) }
     }
 
-    /// Puts the origin's entity tags in place of those that clients know, for a write.
+    /// Replaces the entity tags that clients know with the origin's tags, for a write.
     func restoreConditions() {
         restoreTags(in: .ifMatch)
         restoreTags(in: .ifNoneMatch)

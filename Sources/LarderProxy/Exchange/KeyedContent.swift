@@ -8,15 +8,15 @@ import LarderStores
 
 /// Request content that is part of the cache key.
 struct KeyedContent {
-    /// As the client sent it.
+    /// The content as the client sent it.
     let content: ContentChunk
     let mark: ContentMark
 }
 
 extension ClientRequest {
-    /// Reads the content of a POST or QUERY where the configuration makes it part of the key. Nil for requests that are
-    /// relayed: all others, content that is too long or cannot be parsed, requests that may change something all the
-    /// same, and ranges or conditions, which are defined for GET alone.
+    /// Reads the content of a POST or QUERY if the configuration makes it part of the key. Nil for requests that are
+    /// relayed: all other methods, content that is too long or cannot be parsed, requests that may still change
+    /// something, and ranges or conditions, which are defined for GET alone.
     func keyedContent(for service: RoutedService) async throws -> KeyedContent? {
         guard head.method == .post || head.method == .query, service.keysByContent, traits.mayBeKeyedByContent else {
             return nil

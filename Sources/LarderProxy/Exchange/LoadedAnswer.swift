@@ -28,9 +28,9 @@ struct LoadedAnswer: ExchangeStep {
 
     var exchange: Exchange { lookup.exchange }
 
-    /// Runs a load in this client's task until all of it is received: for most, until the origin answers. A longer load
-    /// continues in a task of its own, and this client reads it like any other, so that a slow or leaving client does
-    /// not affect the others.
+    /// Runs a load in this client's task until all of it is received, which for most loads is when the origin answers.
+    /// A longer load continues in a new task, and this client reads it like any other client, so that a slow or leaving
+    /// client does not affect the others.
     func lead(_ load: Load) async throws -> Outcome {
         defer {
             watch.stop()
@@ -179,8 +179,8 @@ struct LoadedAnswer: ExchangeStep {
         try await relay(shared, length, content, status, isShared: true)
     }
 
-    /// Where an error is not this client's, which waited for the load: the pipeline has refused a response that it would not
-    /// have got, or the origin may have something against the request that was sent.
+    /// The outcome if an error does not concern this client, which waited for the load: the pipeline refused a response
+    /// that this client would not have received, or the origin may object to the request that was sent. Else nil.
     private func outcome(of error: any Error, with load: ActiveLoad) -> Outcome? {
         if let error = error as? UpstreamError {
             guard error.isOfExchange, !lookup.isWary, fallback == nil else { return nil }
@@ -200,8 +200,8 @@ struct LoadedAnswer: ExchangeStep {
             policy: lookup.policy.narrowed(for: load.request.fields).narrowed(for: fields), now: context.now())
     }
 
-    /// True if the first client gets the response as it arrives, whatever its coding: what is stored lacks fields that are
-    /// for this client alone, it may have no end, or nothing that was asked for it before has been stored.
+    /// True if the first client gets the response as it arrives, in any coding: the stored form lacks fields that are
+    /// for this client alone, the response may have no end, or collapsing was tried and it was not shareable.
     private func mustRelay(_ stored: StoredResponse?, _ length: Int64?) -> Bool {
         guard let directives = stored?.facts.directives, let length, length <= Recoding.longest else { return true }
         return lookup.asksAlone || !directives.noCacheFields.isEmpty || !directives.privateFields.isEmpty

@@ -59,14 +59,14 @@ struct OwnAnswer: ExchangeStep {
             return try await writer.endContent()
         }
         stream.onPeerClosed = { subscriber.end() }
-        // It has no end of its own, and ends with its user.
+        // The stream of events has no end: it ends when its user is removed.
         if request.principal.name != nil { connection.principal = request.principal }
         defer {
             stream.onPeerClosed = nil
             if connection.client.inside == nil { connection.principal = nil }
             connection.clients.events.leave(subscriber)
         }
-        // It may be no user any more since it was asked.
+        // The user may have been removed since the request began.
         if stream.isPeerClosed || !context.configuration.admits(connection.principal) { throw ClientGone() }
         try await writer.sendHead()
         if let job = events.whenSubscribed { context.spawn(job) }

@@ -9,7 +9,7 @@ import LarderStores
 ///
 /// A POST may change something unless its content shows that it does not. So the content is parsed: JSON, lines of
 /// JSON, forms and GraphQL documents. Content of another type, in a coding, or ambiguous, gets no mark. QUERY is a safe
-/// method whatever its content is.
+/// method with any content.
 struct RequestContentIdentity: Sendable {
     private enum Kind { case nothing, json, lines, form, graphQL, other }
 
@@ -21,7 +21,7 @@ struct RequestContentIdentity: Sendable {
     private let omitted: Set<[UInt8]>
 
     /// - Parameters:
-    ///   - query: of the target URI, which may contain the GraphQL document as well.
+    ///   - query: the query of the target URI, which may contain the GraphQL document as well.
     ///   - omitted: members of JSON that are ignored.
     init(
         _ octets: [UInt8], query: [UInt8] = [], fields: Fields, method: LarderHTTP.Method,

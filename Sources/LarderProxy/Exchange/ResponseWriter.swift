@@ -33,7 +33,7 @@ final class ResponseWriter {
     private(set) var sentType: String?
     /// The response head as bytes while it is assembled.
     private var out: [UInt8] = []
-    /// Where in `out` the time-dependent fields begin: age and lifetime of the stored response.
+    /// The offset in `out` at which the time-dependent fields begin: age and lifetime of the stored response.
     private var momentStart = 0
     /// The `Set-Cookie` fields of a 304, for this client alone; the other fields are shared.
     var ownCookies: [String] = []
@@ -149,7 +149,7 @@ final class ResponseWriter {
         endHead()
     }
 
-    /// The whole head of an ordinary hit: the one that was prepared, and the time-dependent fields.
+    /// The whole head of an ordinary hit: the prepared head, and the time-dependent fields.
     func writeHead(of variant: Variant, _ use: StoredUse) {
         record.status = variant.served.status
         if context.configuration.settings.log.access { sentType = variant.served.fields[first: .contentType] }

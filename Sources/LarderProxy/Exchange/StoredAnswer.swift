@@ -113,7 +113,7 @@ struct StoredAnswer: ExchangeStep {
             guard let offset = stored.extent.offset(of: range.first) else { return contentIsGone() }
             return try await sendOrForget { try await send(cursor, range, at: offset, completeLength, fields) }
         case .multiple(let ranges, let completeLength):
-            // The boundary is chosen anew each time, so that nobody can put it into content beforehand.
+            // The boundary is random each time, so that content cannot contain it beforehand.
             let plan = MultipartPlan(
                 ranges, completeLength: completeLength, contentType: fields.withFirst(.contentType) { Array($0) },
                 boundary: "larder-" + String(UInt64.random(in: .min ... .max), radix: 36))
@@ -285,7 +285,7 @@ struct Repeatable {
     init?(_ snapshot: ResourceMemory.Snapshot, of request: ClientRequest) {
         guard !request.received.isEmpty, let client = request.connection.kind,
             request.traits.version == .http11, request.span == nil, Reuse.isPlain(request.head),
-            // After a reload, bytes that had been admitted are nobody's until they are admitted again.
+            // After a reload, an admitted head belongs to no user until it is admitted again.
             request.users === request.context.configuration.users
         else { return nil }
         self.snapshot = snapshot

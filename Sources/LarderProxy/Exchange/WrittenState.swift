@@ -20,7 +20,7 @@ struct WrittenState {
     private let mark: ResourceMemory.Mark
     private let began: Timestamp
 
-    /// nil where nothing is stored.
+    /// Nil if the state is not stored.
     init?(_ request: ClientRequest, _ service: RoutedService) {
         context = request.context
         self.service = service

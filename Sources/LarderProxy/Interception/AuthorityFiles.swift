@@ -30,8 +30,8 @@ package struct AuthorityFiles: Sendable {
     private var certificatePath: String { directory + "/" + AuthorityFiles.certificateName }
     private var keyPath: String { directory + "/" + AuthorityFiles.keyName }
 
-    /// The current authority; nil if none was created. If others could have read or written the key, they may have a
-    /// copy: it is refused, and nothing is signed with it.
+    /// The current authority; nil if none was created. If other users could have read or written the key, they may have
+    /// a copy: the key is refused, and not used to sign.
     func load() throws -> LocalAuthority? {
         guard let key = try read(keyPath, isSecret: true), let certificate = try read(certificatePath, isSecret: false)
         else { return nil }

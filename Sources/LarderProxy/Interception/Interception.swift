@@ -71,7 +71,7 @@ package final class Interception: Sendable {
         }
     }
 
-    /// Removes the authority, its key first: nothing is intercepted from now on.
+    /// Removes the authority, its key first. From then on, connections are not intercepted.
     package func removeAuthority() throws {
         try changing.withLock { _ in
             state.withLock { state in
@@ -172,7 +172,7 @@ package final class Interception: Sendable {
         }
     }
 
-    /// Why connections to a host would be tunnelled whatever the client is; nil if there is no such reason.
+    /// The reason to tunnel connections to a host for every client; nil if there is no such reason.
     package func obstacle(of authority: Authority, now: Int64) -> TunnelReason? {
         state.withLock { $0.obstacles[authority].flatMap { $0.until > now ? $0.reason : nil } }
     }

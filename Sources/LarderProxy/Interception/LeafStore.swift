@@ -75,7 +75,7 @@ package final class LeafStore: Sendable {
     private func kept(_ host: String, by authority: LocalAuthority, now: Int64) -> LeafCertificate? {
         state.withLock { state in
             guard let kept = state.leaves[host] else { return nil }
-            // One made in the authority's last days ends with it.
+            // A certificate made in the authority's last days ends with the authority.
             let left = kept.leaf.notAfter - now
             guard left > 0, left >= min(LeafStore.margin, authority.notAfter - now - 1) else { return nil }
             state.uses += 1

@@ -8,8 +8,8 @@ import LarderIO
 /// A client shows this by an alert, or by closing the connection during the handshake; as that happens for other
 /// reasons too, it counts the second time. Bounded: the entries that end first are dropped.
 package struct RetreatTable: Sendable {
-    /// Client and host. Programs of one user on one machine are distinguished by their `User-Agent`. Each user has entries
-    /// of its own, so that no user can end interception for another.
+    /// A client and a host. Programs of one user on one machine are distinguished by their `User-Agent`. Each user has
+    /// separate entries, so that no user can end interception for another user.
     package struct Key: Hashable, Sendable {
         package let client: String
         /// `User-Agent` of the CONNECT request; empty without one.

@@ -47,7 +47,7 @@ package struct TunnelTable: Sendable {
         byKey[Key(authority: authority, reason: reason)]?.octets += octets
     }
 
-    /// Those with most requests first.
+    /// The lines with most requests first.
     package var lines: [Line] {
         byKey.values.sorted { a, b in
             (b.requests, a.authority.description, a.reason.rawValue)

@@ -4,7 +4,7 @@ package import Larder
 package import LarderHTTP
 import LarderStores
 
-/// Invalidation by writes (RFC 9111 §4.4, RFC 9875). The cost is constant: nothing is enumerated.
+/// Invalidation by writes (RFC 9111 §4.4, RFC 9875). The cost is constant: stored responses are not enumerated.
 extension Proxy {
     package var invalidations: Invalidations { configuration.router.table.unclaimed.invalidations }
 
@@ -18,7 +18,7 @@ extension Proxy {
         invalidateHere(uri, spelling: spelling, service: service)
     }
 
-    /// The same in this daemon alone.
+    /// Invalidates the responses in this daemon alone.
     package func invalidateHere(_ uri: TargetURI, spelling: [UInt8] = [], service: RoutedService) {
         var key = ResourceKey()
         key.set(service: service.number, partition: .shared, url: uri, spelling: spelling)

@@ -10,13 +10,13 @@ import Synchronization
 /// Trust in the local CA ends with the command, so all https hosts are intercepted without installing anything.
 package final class Lane: Sendable {
     package struct Options: Sendable {
-        /// For people.
+        /// The name for display.
         package var name = ""
         /// True if all https hosts are intercepted.
         package var opensAll = true
-        /// True if only stored responses are used, whatever their age.
+        /// True if only stored responses are used, regardless of their age.
         package var isOffline = false
-        /// Whether requests are recorded, or answered from a recording.
+        /// The recording that requests are added to, or answered from.
         package var recordingUse: RecordingUse?
         /// The user who opened it, where that is known.
         package var owner: UInt32?
@@ -87,9 +87,9 @@ package final class Lane: Sendable {
     }
 }
 
-/// Outcomes of a lane's requests. Bounded, whatever URLs they have.
+/// Outcomes of a lane's requests. Bounded for any number of URLs.
 package struct LaneCounts: Sendable {
-    /// Why responses were not stored, and how often, with an example.
+    /// Responses that were not stored for one reason: their number, and an example.
     package struct Uncacheable: Sendable {
         package fileprivate(set) var requests: UInt64 = 0
         package let example: String
@@ -99,7 +99,7 @@ package struct LaneCounts: Sendable {
     private static let hostLimit = 64
 
     package private(set) var kinds: [LoopCounters.Kind: UInt64] = [:]
-    /// Bytes of content sent to clients, and those of them not received from origins.
+    /// Content bytes sent to clients (`sent`), and the part of them that was not received from origins (`saved`).
     package private(set) var sent: UInt64 = 0
     package private(set) var saved: UInt64 = 0
     package private(set) var uncacheable: [String: Uncacheable] = [:]

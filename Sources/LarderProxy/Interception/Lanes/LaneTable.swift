@@ -3,14 +3,14 @@
 package import LarderHTTP
 package import LarderIO
 
-/// The open lanes. Bounded: the least recently used one is closed of the user who has most, so that no user can close
-/// those of others by opening many; one that records only after all that do not, as its recording is lost.
+/// The open lanes. Bounded: the least recently used lane of the user with most lanes is closed, so that no user can
+/// close others' lanes by opening many. A lane that records is closed last, as its recording is lost.
 package final class LaneTable: Sendable {
     static let limit = 256
-    /// The most lanes of a user that have a listener, which takes a descriptor for each event loop.
+    /// The most lanes of a user that have a listener. A listener takes a descriptor for each event loop.
     package static let doorLimit = 32
     private let lanes = Lock<[String: Lane]>([:])
-    /// For what they record.
+    /// The capacity for the recordings of all lanes.
     package let recordingRoom = OctetRoom(limit: 2 * Recording.limit)
 
     package init() {}
@@ -19,7 +19,7 @@ package final class LaneTable: Sendable {
     package func open(_ options: Lane.Options, at now: Timestamp) -> Lane {
         let lane = Lane(options, at: now)
         lanes.withLock { lanes in
-            // Before it is one of them: it may be the only one that does not record.
+            // Added last, so that it is not closed itself: it may be the only lane that does not record.
             defer { lanes[lane.token] = lane }
             guard lanes.count >= LaneTable.limit else { return }
             let byOwner = Dictionary(grouping: lanes) { $0.value.options.owner }
@@ -53,16 +53,16 @@ package final class LaneTable: Sendable {
         }
     }
 
-    /// In the order of their creation.
+    /// All lanes in the order of their creation.
     package var all: [Lane] {
         lanes.withLock { Array($0.values) }.sorted { ($0.began, $0.id) < ($1.began, $1.id) }
     }
 
-    /// Whether a request names a lane, by the user `lane-TOKEN` in `Proxy-Authorization: Basic`.
+    /// The lane that a request names by the user `lane-TOKEN` in `Proxy-Authorization: Basic`.
     enum Naming {
         case none
         case open(Lane)
-        /// One that is over, or was never there. Its requests may have been promised that no origin is asked.
+        /// A lane that has ended or never existed. Its requests may have been promised that no origin is asked.
         case unknown
     }
 
@@ -76,11 +76,11 @@ package final class LaneTable: Sendable {
         }
     }
 
-    /// True if credentials that cannot be read would name a lane if they were read less strictly: whoever sent them
-    /// meant one.
+    /// True if credentials that cannot be read would name a lane if they were read less strictly: the sender meant a
+    /// lane.
     private static func mayName(in fields: Fields) -> Bool {
         let text = (fields[.proxyAuthorization] ?? "").utf8.filter { ASCII.isAlpha($0) || ASCII.isDigit($0) }
-        // The whole bytes of base64 that `lane-` has at the beginning.
+        // The base64 characters that `lane-` determines completely.
         return String(decoding: text, as: UTF8.self).contains("bGFuZS")
     }
 }

@@ -2,8 +2,8 @@
 
 import LarderHTTP
 
-/// The content of JSON's strings, decoded and written again. Unlike a parser, this takes whatever is between two
-/// quotation marks: escapes of scripts too, and others that JSON does not know for their second byte.
+/// Decodes and encodes the content of JSON's strings. Unlike a parser, this accepts any bytes between two quotation
+/// marks: escapes of scripts, and escapes that JSON does not know, which represent their second byte.
 enum JSONEscapes {
     static func decoded(_ octets: ArraySlice<UInt8>) -> [UInt8] {
         var decoded: [UInt8] = []

@@ -34,7 +34,7 @@ package struct RecordedExchange: Sendable, Equatable {
         self.content = content
     }
 
-    /// The properties that another request must share with this one to be answered by it.
+    /// The properties that another request must share with this request to get the recorded response.
     package var key: RecordingKey {
         RecordingKey(method: method, url: url, range: requestFields[.range], content: requestContent)
     }

@@ -28,8 +28,8 @@ package final class Recording: Sendable {
     private let state = Lock(State())
 
     /// - Parameters:
-    ///   - omitted: how many exchanges happened but are not among these.
-    ///   - room: shared with other recordings; nil for one that does not grow.
+    ///   - omitted: the number of exchanges that happened but are not among these.
+    ///   - room: shared with other recordings; nil for a recording that does not grow.
     package init(
         name: String, _ exchanges: [RecordedExchange] = [], omitted: Int = 0, valueLimit: Int = Recording.valueLimit,
         in room: OctetRoom? = nil
@@ -72,7 +72,7 @@ package final class Recording: Sendable {
     package var exchanges: [RecordedExchange] { state.withLock { $0.exchanges } }
     package var count: Int { state.withLock { $0.exchanges.count } }
     package var octets: Int { state.withLock { $0.octets } }
-    /// Exchanges that happened but are not in it.
+    /// The number of exchanges that happened but are not in the recording.
     package var omitted: Int { state.withLock { $0.omitted } }
 
     func contains(_ key: RecordingKey) -> Bool { state.withLock { $0.places[key] != nil } }
@@ -103,7 +103,7 @@ package final class Recording: Sendable {
 /// A recording that answers a lane's requests. Repeated requests get their responses in the recorded order.
 package final class Replay: Sendable {
     private let recording: Recording
-    /// Given back with it.
+    /// The recording's share of the capacity, released with the replay.
     private let share: OctetRoom.Share?
     let turns = Lock<[RecordingKey: Int]>([:])
     private let lacks = Lock(CountedRequests())

@@ -5,13 +5,13 @@ import LarderIO
 /// Persists recordings between runs of the daemon. A protocol, because the format of the files is known to
 /// `LarderAdmin`, which exports it too.
 package protocol RecordingKeeping: Sendable {
-    /// Their names.
+    /// The names of the recordings.
     func names() throws -> [String]
-    /// Nil when there is none of that name.
+    /// Nil if no recording has that name.
     func load(_ name: String) throws -> Recording?
     /// Replaces the recording of that name.
     func save(_ recording: Recording) throws
-    /// False when there was none.
+    /// False if no recording had that name.
     func remove(_ name: String) throws -> Bool
 }
 

@@ -32,7 +32,7 @@ struct SecretMarks {
         var hasEntities = false
     }
 
-    /// The most backslashes before a mark: those of five levels. With them, few strings of different levels can overlap.
+    /// The most backslashes before a mark: enough for five levels. Few strings of different levels can then overlap.
     private static let backslashLimit = 31
     /// Escapes of blanks.
     private static let blanks = Array("nrt".utf8)
@@ -134,7 +134,7 @@ struct SecretMarks {
 
     // MARK: Around strings
 
-    /// Where the value begins, if a colon follows, as behind the name of a member.
+    /// The start of the value, if a colon follows, as it does after the name of a member.
     func valueStart(from end: Int) -> Int? {
         guard let (octet, behind) = octet(at: skipBlanks(from: end)), octet == UInt8(ascii: ":") else { return nil }
         return skipBlanks(from: behind)
@@ -159,8 +159,8 @@ struct SecretMarks {
         return place
     }
 
-    /// Where the value of a secret member ends whose first mark that is: behind its second, though there may be bytes
-    /// before that no string may contain; at the end of the line where the second seems to be that of another string.
+    /// The end of the secret value that begins with `mark`: after the second mark, even if bytes precede it that no
+    /// string may contain; at the end of the line if the second mark seems to belong to another string.
     func valueEnd(behind mark: Mark) -> Int {
         var lineEnd: Int?
         var place = mark.octets.upperBound

@@ -5,16 +5,16 @@ import LarderRules
 
 /// Finds members with a credential's name in text with JSON in it, and replaces all that they contain.
 ///
-/// The text may be a whole value, lines or events with one each, a script that calls a function with one, or what is
-/// left of one that broke off: so this looks at strings, colons and brackets, and parses nothing that they belong to.
-/// A string before a colon is a name wherever it is, since a quotation mark of the text around may have turned strings
-/// and what is between them round. JSON in strings is searched as well, and URLs everywhere. All else keeps its spelling.
+/// The text may be a whole value, lines or events with one value each, a script that calls a function with a value, or
+/// the rest of a truncated value: so this looks at strings, colons and brackets, and parses no structure around them. A
+/// string before a colon is a name in any place, since a quotation mark of the text around may have swapped strings and
+/// the text between them. JSON in strings is searched as well, and URLs everywhere. All else keeps its spelling.
 struct SecretMembers {
     /// The member with a credential's name that the position is in.
     private struct Secret {
         /// The value of `nesting` outside it.
         let nesting: Int
-        /// The same for the outermost member in it whose name hides numbers, which may be itself.
+        /// The value of `nesting` outside the outermost member in it, or itself, whose name hides numbers.
         var nestingOfNumbers: Int?
         let mark: SecretMarks.Mark
 
@@ -33,7 +33,7 @@ struct SecretMembers {
         let valueStart: Int
     }
 
-    /// The longest name that is compared with those of credentials.
+    /// The longest name that is compared with the names of credentials.
     private static let nameLimit = 256
 
     private let text: [UInt8]
@@ -43,9 +43,9 @@ struct SecretMembers {
     private let layers: SecretLayers
     private var redaction: Redaction
     private var position = 0
-    /// Where the bytes begin that have not been searched for parameters yet.
+    /// The start of the bytes that have not been searched for parameters yet.
     private var plainStart = 0
-    /// How many brackets are open.
+    /// The number of open brackets.
     private var nesting = 0
     private var secret: Secret?
 

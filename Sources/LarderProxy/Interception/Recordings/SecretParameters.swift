@@ -5,9 +5,9 @@ import LarderRules
 
 /// Finds parameters with a credential's name in queries, in forms, and in texts with URLs, and replaces their values.
 ///
-/// Each byte is looked at a few times, whatever the text is.
+/// Each byte is examined only a few times in any text.
 struct SecretParameters {
-    /// Where parameters are, and where their values end.
+    /// The kind of text, which determines the places of parameters and the ends of their values.
     enum Place {
         /// The whole text is one form.
         case form
@@ -144,8 +144,8 @@ struct SecretParameters {
         isInPath = false
     }
 
-    /// Replaces the value of the parameter at the position, if there is one and it is secret. The position stays where
-    /// its value begins, if not: there may be more in it.
+    /// Replaces the value of the parameter at the position, if it is secret. Otherwise the position becomes the start
+    /// of the value, which may contain more parameters.
     private mutating func scrubParameter(_ redaction: inout Redaction) {
         let name = run(from: position) { $0 == UInt8(ascii: "=") || begins($0) || isOutside($0) || endsName($0) }
         guard name.upperBound < end, case let (octet, start) = octet(at: name.upperBound), octet == UInt8(ascii: "=")
@@ -154,7 +154,7 @@ struct SecretParameters {
         let decodedName = decoded(name)
         if SecretName.isOne(parameter: decodedName) {
             let value = run(from: start, until: ends)
-            // A script that puts the value there itself.
+            // A script inserts the value here.
             if place == .text, value.isEmpty || text[start] == UInt8(ascii: "'") { return }
             guard !SecretName.isCount(octets: decodedName, value: text[value]) else { return }
             redaction.replace(value, with: SecretText.octets)
@@ -284,7 +284,7 @@ struct SecretParameters {
         return octet <= 0x20 || octet == UInt8(ascii: "\"") || octet == UInt8(ascii: "<") || octet == UInt8(ascii: ">")
     }
 
-    /// True if a text with that byte may have members or URLs in it.
+    /// True if a text with that byte may contain members or URLs.
     private static func isOfTexts(_ octet: UInt8) -> Bool {
         switch octet {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"),
@@ -296,7 +296,7 @@ struct SecretParameters {
 }
 
 extension SecretName {
-    /// The same for a parameter's decoded name, each part of which counts: `user[password]`, `pin[]`.
+    /// True if a parameter's decoded name, or any part of it, is a credential's: `user[password]`, `pin[]`.
     static func isOne(parameter name: ArraySlice<UInt8>) -> Bool {
         if isOne(octets: name) { return true }
         guard name.last == UInt8(ascii: "]") else { return false }

@@ -95,7 +95,7 @@ enum SecretParts {
             + value.suffix(end)
     }
 
-    /// Whether the part has a credential's name, and its type.
+    /// The part's type; `isSecret` is true if the part has a credential's name.
     private static func read(_ fields: [ArraySlice<UInt8>]) -> (isSecret: Bool, type: String?) {
         var isSecret = false
         var type: String?
@@ -118,8 +118,8 @@ enum SecretParts {
     private static let nameLimit = 256
 
     /// True if a disposition can be read so that its name is a credential's. Servers read backslashes, quotation marks
-    /// that are not closed, control characters and repeated names in many ways, so this looks at all that may be a name,
-    /// in a file's name too.
+    /// that are not closed, control characters and repeated names in many ways, so this examines every possible name,
+    /// even in a file's name.
     private static func hasSecretName(_ value: ArraySlice<UInt8>) -> Bool {
         var place = value.startIndex
         while let equals = equalsSign(value, &place) {

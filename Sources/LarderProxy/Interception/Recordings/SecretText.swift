@@ -24,7 +24,7 @@ package enum SecretText {
             ? scrubbed(url: plain) : plain
     }
 
-    /// The value of a field that is no credential itself, without the secrets of the URLs and the JSON in it.
+    /// The value of a field that is no credential, without the secrets of the URLs and the JSON in the value.
     package static func scrubbed(_ value: String, of field: FieldName) -> String {
         let redaction = redaction(of: Array(value.utf8), urls.contains(field) ? .url : .text)
         return redaction.isChanged ? String(decoding: redaction.result, as: UTF8.self) : value
@@ -33,8 +33,8 @@ package enum SecretText {
     /// Fields whose value is one URL, or ends with one: nothing in it is outside.
     private static let urls: Set<FieldName> = [.location, "Content-Location", "Referer", "Refresh"]
 
-    /// Forms, parts of forms, and text with JSON or URLs in it, without their secrets; all other content unchanged. JSON
-    /// is taken for it whatever its type: many clients call it a form, or text.
+    /// Removes secrets from forms, parts of forms, and text with JSON or URLs; other content is unchanged. JSON is
+    /// recognised under any type: many clients call it a form, or text.
     package static func scrubbed(_ content: [UInt8], type: String?) -> [UInt8] {
         scrubbed(content, type: type, nesting: 1)
     }
@@ -85,7 +85,7 @@ package enum SecretText {
     }
 }
 
-/// Text of which some bytes are replaced, from its beginning to its end. Without replacements nothing is copied.
+/// Text in which some bytes are replaced, in order. Without replacements the text is not copied.
 struct Redaction {
     private let text: [UInt8]
     private var clean: [UInt8] = []
@@ -95,7 +95,7 @@ struct Redaction {
 
     init(_ text: [UInt8]) { self.text = text }
 
-    /// Replaces a range behind all that were replaced before.
+    /// Replaces a range that follows all ranges replaced before.
     mutating func replace(_ range: Range<Int>, with octets: [UInt8]) {
         guard !text[range].elementsEqual(octets) else { return }
         if !isChanged { clean.reserveCapacity(text.count) }
@@ -108,8 +108,8 @@ struct Redaction {
     var result: [UInt8] { isChanged ? clean + text[copied...] : text }
 }
 
-/// How often text in text is decoded while secrets are looked for, so that neither time nor stack grows with what
-/// others nest: text that is deeper is replaced as a whole.
+/// The number of levels of nested text that are decoded in the search for secrets. It bounds time and stack: text that
+/// is nested deeper is replaced as a whole.
 struct SecretLayers {
     /// Strings in strings.
     static let ofStrings = 8

@@ -8,7 +8,7 @@ struct SpelledOctet {
     /// The place behind it.
     let end: Int
 
-    /// The one that the text begins with.
+    /// The spelled character at the beginning of the text.
     init?(_ text: ArraySlice<UInt8>) {
         guard text.count > 2 else { return nil }
         switch text[text.startIndex] {
@@ -18,7 +18,7 @@ struct SpelledOctet {
         }
     }
 
-    /// The same for what is behind a backslash.
+    /// The spelled character whose backslash precedes the text.
     init?(escape text: ArraySlice<UInt8>) {
         let digits = text.dropFirst()
         switch text.first {
