@@ -43,7 +43,7 @@ package struct UpstreamRequest {
     /// True if the request is sent even if the origin has failed lately or asked for a pause: its client asks for that,
     /// or it changes something.
     package var bypassesBackoff = false
-    /// The network location of the client, as a digest; 0 if no client waits. Probes of an origin are shared out by it.
+    /// The client's address, as a digest; 0 if no client waits. Probes of an origin are shared out by it.
     package var client = 0
     /// True if its client has yet to send some of its content, and may let it wait.
     package var lacksContent = false

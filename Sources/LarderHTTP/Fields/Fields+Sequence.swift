@@ -13,7 +13,7 @@ public struct FieldLine: Hashable, Sendable, CustomStringConvertible {
         self.value = value
     }
 
-    /// The line as it is written. The value is always shown, even if it is a secret.
+    /// The line as it is written. The value is always shown.
     public var description: String { "\(name): \(value)" }
 }
 

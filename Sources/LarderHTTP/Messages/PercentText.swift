@@ -49,7 +49,7 @@ package enum PercentText {
     /// A reference as it stands in a field, in the same form.
     package static func reference(inField value: String) -> String { reference(value.asFieldText) }
 
-    /// Percent-encodes the bytes of a reference that are invalid in URIs, and percent signs without a triplet.
+    /// Percent-encodes the invalid bytes of a reference, and percent signs without a triplet. Keeps escapes.
     package static func reference(_ text: some StringProtocol) -> String {
         let octets = Array(text.utf8)
         var result: [UInt8] = []

@@ -38,7 +38,7 @@ struct OriginHealth {
         var belongsToService: Bool
         /// True if the origin is asked in any case: its client asks for that, or it changes something.
         var bypassesBackoff: Bool
-        /// The network location of the client, as a digest.
+        /// The client's address, as a digest.
         var client: Int
         /// True if the client has yet to send content of it.
         var lacksContent: Bool

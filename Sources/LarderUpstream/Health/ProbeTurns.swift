@@ -11,7 +11,7 @@ struct ProbeTurns: Equatable {
     struct Asker: Equatable {
         /// The URL.
         var place = 0
-        /// The network location of the client; 0 for Larder, which has one probe in an interval.
+        /// The digest of the client's address; 0 for Larder, which has one probe in an interval.
         var client = 0
         /// True if the request is sent before its time if possible.
         var bypassesBackoff = false
