@@ -39,6 +39,7 @@ let package = Package(
         .target(name: "CJq", linkerSettings: [.linkedLibrary("jq")]),
         .target(name: "CHiredis", linkerSettings: [.linkedLibrary("hiredis")]),
         .target(name: "CCrypt", linkerSettings: [.linkedLibrary("crypt")]),
+        .target(name: "CBuild", cSettings: [.define("LARDER_COMMIT", to: "")]),
         .target(name: "LarderHTTP", swiftSettings: settings),
         .target(
             name: "LarderCodings", dependencies: ["CZlib", "CBrotli", "CZstd"], swiftSettings: settings),
@@ -81,7 +82,7 @@ let package = Package(
         .target(
             name: "LarderSettings",
             dependencies: [
-                "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderCodings", "LarderShared",
+                "CBuild", "Larder", "LarderHTTP", "LarderRules", "LarderIO", "LarderCodings", "LarderShared",
                 "LarderTransformers", "LarderUpstream",
                 .product(name: "Logging", package: "swift-log"),
             ],
